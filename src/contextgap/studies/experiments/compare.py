@@ -8,7 +8,7 @@ arms at every context, and the *best single arm*, chosen by the rewards it is ev
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import IntArray
 from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.run import run
+from contextgap.studies.experiments.run import explored, run
 from contextgap.studies.experiments.tasks import (
     Progress,
     Result,
@@ -534,16 +534,6 @@ def explore_once(
         "reached": reached,
         "picks": np.bincount(ranks, minlength=explore.n_arms + 1)[1:].tolist(),
     }
-
-
-def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
-    """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
-    arms = learner.arms
-    for context, rewards in zip(contexts, observations, strict=True):
-        arm = learner.ask(context)
-        place = arms.index(arm)
-        learner.tell(context, arm, rewards[place])
-        yield place
 
 
 def full_information(
