@@ -67,11 +67,6 @@ class Study:
     hold_out: Pair
     rounds: tuple[Pair, ...]
 
-    @property
-    def pairs(self) -> list[dict[str, Problem]]:
-        """The rounds as arguments of a run."""
-        return [{"explore": explore, "exploit": exploit} for explore, exploit in self.rounds]
-
     @classmethod
     def of(
         cls,
@@ -124,16 +119,7 @@ class Study:
         """Return the protocol for several samples of one problem, one per repetition.
 
         Settings are tuned on the first rows of the first sample. Every sample is compared on the
-        rows behind as many.
-
-        Parameters
-        ----------
-        problems
-            The samples.
-        hold_out
-            Rows to explore and to exploit when tuning.
-        evaluate
-            Rows to explore and to exploit when comparing.
+        rows behind as many. Both are rows to explore and rows to exploit.
         """
         parts = [problem.split(*hold_out, *evaluate) for problem in problems]
         first = parts[0]
@@ -396,15 +382,20 @@ def conduct(
     study: Study, entries: Sequence[Entry], checkpoints: int | list[int], **how: Any
 ) -> Results:
     """Run every entry on every round; ``how`` is for ``execute``."""
+    common = {"checkpoints": checkpoints}
     places = [
         (
             {"study": study.name, "method": entry.label, "scale": entry.scale, "seed": seed},
-            Task(run_once, {**pair, **entry.settings, "checkpoints": checkpoints, "seed": seed}),
+            Task(run_once, {**entry.settings, **common, "seed": seed, **_named(pair)}),
         )
         for entry in entries
-        for seed, pair in enumerate(study.pairs)
+        for seed, pair in enumerate(study.rounds)
     ]
     return tabulate(execute_labelled(places, **how), "ridge")
+
+
+def _named(pair: Pair) -> dict[str, Problem]:
+    return {"explore": pair[0], "exploit": pair[1]}
 
 
 def run_once(
@@ -480,10 +471,7 @@ def evaluate_defaults(
     if SINGLE in yardsticks:
         entries.append((SINGLE, best_single_arm, at))
     numbers = list(range(len(rounds)) if seeds is None else seeds)
-    pairs = [
-        {"explore": explore, "exploit": exploit, "seed": seed}
-        for (explore, exploit), seed in zip(rounds, numbers, strict=True)
-    ]
+    pairs = [{**_named(pair), "seed": seed} for pair, seed in zip(rounds, numbers, strict=True)]
     places = [
         ({"method": label, "repetition": repetition}, Task(function, {**pair, **own}))
         for label, function, own in entries

@@ -32,24 +32,12 @@ RIDGES = tuple(float(r) for r in np.logspace(-8, 1, 10))
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings to try.
+    """Settings to try."""
 
-    Parameters
-    ----------
-    kernels
-        One Gaussian kernel per bandwidth, or the one kernel given.
-    bandwidths
-        Their bandwidths, in ``unit``.
-    ridges
-        Ridges, all tried with every kernel.
-    unit
-        What bandwidths are counted in: ``OWN_UNIT``, ``RELATIVE_UNIT`` or ``GIVEN``.
-    """
-
-    kernels: tuple[Kernel, ...]
-    bandwidths: tuple[float, ...]
-    ridges: tuple[float, ...]
-    unit: str
+    kernels: tuple[Kernel, ...]  # Gaussian, one per bandwidth, or the one kernel given
+    bandwidths: tuple[float, ...]  # theirs, in the unit
+    ridges: tuple[float, ...]  # all are tried with every kernel
+    unit: str  # what bandwidths are counted in: OWN_UNIT, RELATIVE_UNIT or GIVEN
 
     @classmethod
     def of(
