@@ -62,7 +62,6 @@ from contextgap.studies.experiments import PAPER_METHODS, Grid, Study, tune_and_
 from contextgap.studies.experiments.compare import (
     Pair,
     evaluate_defaults,
-    explored,
     final_regret,
     read_methods,
     same_rows,
@@ -77,6 +76,7 @@ from contextgap.studies.experiments.reproduce import (
     reproduce,
     thinned,
 )
+from contextgap.studies.experiments.run import explored
 from contextgap.studies.experiments.tasks import Store, one_thread
 from contextgap.studies.experiments.tune import tune_all
 from contextgap.studies.problems import (

@@ -8,7 +8,7 @@ arms at every context, and the *best single arm*, chosen by the rewards it is ev
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import IntArray
 from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.run import run
+from contextgap.studies.experiments.run import explored, run
 from contextgap.studies.experiments.tasks import (
     Progress,
     Result,
@@ -66,11 +66,6 @@ class Study:
     name: str
     hold_out: Pair
     rounds: tuple[Pair, ...]
-
-    @property
-    def pairs(self) -> list[dict[str, Problem]]:
-        """The rounds as arguments of a run."""
-        return [{"explore": explore, "exploit": exploit} for explore, exploit in self.rounds]
 
     @classmethod
     def of(
@@ -124,16 +119,7 @@ class Study:
         """Return the protocol for several samples of one problem, one per repetition.
 
         Settings are tuned on the first rows of the first sample. Every sample is compared on the
-        rows behind as many.
-
-        Parameters
-        ----------
-        problems
-            The samples.
-        hold_out
-            Rows to explore and to exploit when tuning.
-        evaluate
-            Rows to explore and to exploit when comparing.
+        rows behind as many. Both are rows to explore and rows to exploit.
         """
         parts = [problem.split(*hold_out, *evaluate) for problem in problems]
         first = parts[0]
@@ -396,15 +382,20 @@ def conduct(
     study: Study, entries: Sequence[Entry], checkpoints: int | list[int], **how: Any
 ) -> Results:
     """Run every entry on every round; ``how`` is for ``execute``."""
+    common = {"checkpoints": checkpoints}
     places = [
         (
             {"study": study.name, "method": entry.label, "scale": entry.scale, "seed": seed},
-            Task(run_once, {**pair, **entry.settings, "checkpoints": checkpoints, "seed": seed}),
+            Task(run_once, {**entry.settings, **common, "seed": seed, **_named(pair)}),
         )
         for entry in entries
-        for seed, pair in enumerate(study.pairs)
+        for seed, pair in enumerate(study.rounds)
     ]
     return tabulate(execute_labelled(places, **how), "ridge")
+
+
+def _named(pair: Pair) -> dict[str, Problem]:
+    return {"explore": pair[0], "exploit": pair[1]}
 
 
 def run_once(
@@ -480,10 +471,7 @@ def evaluate_defaults(
     if SINGLE in yardsticks:
         entries.append((SINGLE, best_single_arm, at))
     numbers = list(range(len(rounds)) if seeds is None else seeds)
-    pairs = [
-        {"explore": explore, "exploit": exploit, "seed": seed}
-        for (explore, exploit), seed in zip(rounds, numbers, strict=True)
-    ]
+    pairs = [{**_named(pair), "seed": seed} for pair, seed in zip(rounds, numbers, strict=True)]
     places = [
         ({"method": label, "repetition": repetition}, Task(function, {**pair, **own}))
         for label, function, own in entries
@@ -534,16 +522,6 @@ def explore_once(
         "reached": reached,
         "picks": np.bincount(ranks, minlength=explore.n_arms + 1)[1:].tolist(),
     }
-
-
-def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
-    """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
-    arms = learner.arms
-    for context, rewards in zip(contexts, observations, strict=True):
-        arm = learner.ask(context)
-        place = arms.index(arm)
-        learner.tell(context, arm, rewards[place])
-        yield place
 
 
 def full_information(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray
 from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Kernel
@@ -70,11 +69,8 @@ def pilot(
         How many random problems to draw.
     seed
         Seed of the draws.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    progress
-        Called with the numbers of finished and of all repetitions, such as
-        ``cg.ProgressBar("simulating")``.
+    executor, progress
+        As of ``compare``.
 
     Returns
     -------
@@ -127,11 +123,14 @@ def explore_once(
     """Return the regret curve of one random problem."""
     rng = np.random.default_rng(seed)
     contexts = np.array(rows)
-    if len(contexts) > _MOST:
-        contexts = contexts[rng.choice(len(contexts), _MOST, replace=False)]
+    if len(contexts) > 1000:
+        contexts = contexts[rng.choice(len(contexts), 1000, replace=False)]
     # Scaled so that an arm's expected reward has the standard deviation asked for.
     prior = float(reward_scale**2 / kernel.diagonal(contexts).mean()) * kernel
-    values = _prior_draws(contexts, prior, n_arms, rng)
+    # One function per arm from the Gaussian process with the kernel, at the contexts.
+    eigenvalues, vectors = np.linalg.eigh(prior(contexts, contexts))
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    values = root @ rng.standard_normal((len(contexts), n_arms))
     tried = rng.integers(len(contexts), size=budget)
     observed = values[tried] + noise * rng.standard_normal((budget, n_arms))
     explore = Problem(
@@ -149,18 +148,6 @@ def explore_once(
         seed=int(rng.integers(2**31)),
     )
     return {"reached": trace.rows()}
-
-
-_MOST = 1000  # contexts a pilot evaluates on
-
-
-def _prior_draws(
-    contexts: FloatArray, kernel: Kernel, n_arms: int, rng: np.random.Generator
-) -> FloatArray:
-    """One function per arm from the Gaussian process with the kernel, at the contexts."""
-    values, vectors = np.linalg.eigh(kernel(contexts, contexts))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(root @ rng.standard_normal((len(contexts), n_arms)))
 
 
 def budget_for(table: DataFrame, tolerance: float, probability: float) -> int | None:

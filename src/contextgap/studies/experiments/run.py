@@ -78,18 +78,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Gram:
-    """Kernel values that every run on the same contexts can share.
+    """Kernel values that every run on the same contexts can share."""
 
-    Parameters
-    ----------
-    values
-        Between the contexts to explore and all contexts, shape (steps, steps + evaluated).
-    diagonal
-        k(x, x) at all contexts.
-    """
-
-    values: FloatArray
-    diagonal: FloatArray
+    values: FloatArray  # between the contexts to explore and all, shape (steps, steps + evaluated)
+    diagonal: FloatArray  # k(x, x) at all contexts
 
     @classmethod
     def of(cls, kernel: Kernel, explore: Problem, exploit: Problem) -> Gram:
@@ -362,16 +354,24 @@ def fly(
     arms = np.empty(len(known), dtype=np.intp)
     for first, end in _windows(known):
         if known[first]:
-            for row in range(first, end):
-                arm = learner.ask(problem.contexts[row])
-                arms[row] = problem.arms.index(arm)
-                observed = problem.observations[row, arms[row]]
-                learner.tell(problem.contexts[row], arm, float(observed))
+            rows = slice(first, end)
+            tried = explored(learner, problem.contexts[rows], problem.observations[rows])
+            arms[rows] = list(tried)
         elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
             arms[first:end] = indices(learner.recommend(problem.contexts[first:end]), problem.arms)
         else:
             arms[first:end] = 0
     return _trace(problem, arms, ~known, learner.freeze())
+
+
+def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
+    """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
+    arms = learner.arms
+    for context, rewards in zip(contexts, observations, strict=True):
+        arm = learner.ask(context)
+        place = arms.index(arm)
+        learner.tell(context, arm, rewards[place])
+        yield place
 
 
 def _windows(known: Any) -> Iterator[tuple[int, int]]:

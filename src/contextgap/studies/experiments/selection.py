@@ -132,12 +132,11 @@ def select_algorithms(
         What races are for, with ``cpu`` or ``seconds``: ``"regret"``, the ratio of the time to that
         of the best solver, or ``"par10"``. Other methods do not depend on it.
     executor
-        Any ``concurrent.futures.Executor``; None does the work here.
+        As of ``compare``.
     store
         Where results are kept as they finish.
     progress
-        Called with the numbers of finished and of all pieces of work, such as
-        ``cg.ProgressBar("selecting")``.
+        As of ``compare``.
 
     Returns
     -------

@@ -32,24 +32,12 @@ RIDGES = tuple(float(r) for r in np.logspace(-8, 1, 10))
 
 @dataclass(frozen=True)
 class Grid:
-    """Settings to try.
+    """Settings to try."""
 
-    Parameters
-    ----------
-    kernels
-        One Gaussian kernel per bandwidth, or the one kernel given.
-    bandwidths
-        Their bandwidths, in ``unit``.
-    ridges
-        Ridges, all tried with every kernel.
-    unit
-        What bandwidths are counted in: ``OWN_UNIT``, ``RELATIVE_UNIT`` or ``GIVEN``.
-    """
-
-    kernels: tuple[Kernel, ...]
-    bandwidths: tuple[float, ...]
-    ridges: tuple[float, ...]
-    unit: str
+    kernels: tuple[Kernel, ...]  # Gaussian, one per bandwidth, or the one kernel given
+    bandwidths: tuple[float, ...]  # theirs, in the unit
+    ridges: tuple[float, ...]  # all are tried with every kernel
+    unit: str  # what bandwidths are counted in: OWN_UNIT, RELATIVE_UNIT or GIVEN
 
     @classmethod
     def of(
@@ -171,11 +159,8 @@ def tune(
         How standard deviations become intervals.
     seed
         Makes random methods repeatable.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    progress
-        Called with the numbers of finished and of all tasks, such as
-        ``cg.ProgressBar("tuning")``.
+    executor, progress
+        As of ``compare``.
 
     Examples
     --------
@@ -209,10 +194,12 @@ def tune_all(
         for method in methods.values()
     ]
     results = execute(tasks, **how)
-    return {
-        label: _best(grid, np.array([row["regret"] for row in results[i :: len(methods)]]))
-        for i, label in enumerate(methods)
-    }
+    found = {}
+    for place, label in enumerate(methods):
+        regret = np.array([row["regret"] for row in results[place :: len(methods)]])
+        row, column = np.unravel_index(regret.argmin(), regret.shape)
+        found[label] = GridSearch(grid.kernels[row], grid.ridges[column], regret, grid)
+    return found
 
 
 def try_ridges(
@@ -237,8 +224,3 @@ def _shared_gram(kernel: Kernel, explore: Problem, exploit: Problem) -> Gram:
         _LATEST[:] = asked, Gram.of(kernel, explore, exploit)
     gram: Gram = _LATEST[1]
     return gram
-
-
-def _best(grid: Grid, regret: FloatArray) -> GridSearch:
-    row, column = np.unravel_index(regret.argmin(), regret.shape)
-    return GridSearch(grid.kernels[row], grid.ridges[column], regret, grid)

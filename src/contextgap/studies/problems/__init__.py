@@ -5,8 +5,15 @@ is known for every context, so that regret can be measured.
 """
 
 from contextgap.studies.problems.algorithm_selection import AlgorithmSelection, Scenario
-from contextgap.studies.problems.data import Classification, SensorLog, Table
-from contextgap.studies.problems.problem import FixedData, Maker, Problem, Sinusoids
+from contextgap.studies.problems.problem import (
+    Classification,
+    FixedData,
+    Maker,
+    Problem,
+    SensorLog,
+    Sinusoids,
+    Table,
+)
 from contextgap.studies.problems.spacecraft import Flight, MagnetometerBench, Spacecraft
 
 __all__ = [

@@ -233,17 +233,11 @@ class Spacecraft(Maker):
         return chosen_channels(self.telemetry)
 
     def sample(self, n: int | None = None, seed: Any = None, step: float = 10.0) -> Flight:
-        """Return ``n`` frames of telemetry, in time order.
+        """Return ``n`` frames of telemetry in time order, ``step`` seconds apart.
 
-        Parameters
-        ----------
-        n
-            Number of frames; None for 6000, which at 10 s are about 10 orbits.
-        seed
-            Fixes schedule, attitude and noise; the orbit is always the same. A longer flight
-            begins with the shorter one from the same seed.
-        step
-            Seconds between frames.
+        By default there are 6000, which at 10 s are about 10 orbits. The seed fixes schedule,
+        attitude and noise; the orbit is always the same. A longer flight begins with the shorter
+        one from the same seed.
         """
         size = _ROWS if n is None else checks.whole("n", n, least=1)
         step = checks.positive("step", step, "seconds between frames; 1 to 60 are usual")
@@ -325,15 +319,10 @@ class MagnetometerBench(Maker):
         object.__setattr__(self, "noise", noise)
 
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
-        """Return ``n`` operating states, in random order or as recorded.
+        """Return ``n`` operating states, 6000 by default, in random order or as recorded.
 
-        Parameters
-        ----------
-        n
-            Number of rows; None for 6000. States in random order are drawn from a run of as many
-            rows, or more if more are asked for.
-        seed
-            Fixes schedule, Sun, order and noise. A longer recorded run begins with the shorter one.
+        States in random order are drawn from a run of 6000 rows, or more if more are asked for. A
+        longer recorded run begins with the shorter one of the same seed.
         """
         size = _ROWS if n is None else checks.whole("n", n, least=1)
         for_run, for_order, for_noise = np.random.default_rng(seed).spawn(3)
