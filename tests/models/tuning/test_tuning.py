@@ -583,3 +583,11 @@ def test_rewards_that_are_large_against_their_spread_can_be_learnt_from(level):
     for criterion in ("evidence", "loo"):
         learner.tune(criterion)
         assert np.isfinite(learner.decide(contexts[0]).mean).all()
+
+
+def test_hundreds_of_arms_with_a_reward_each():
+    rng = np.random.default_rng(0)
+    learner = cg.Learner(400, seed=0)
+    learner.fit(rng.normal(size=(400, 3)), np.arange(400), rng.integers(2, size=400))
+    assert learner.tuning.rewards == 400
+    assert len(learner.recommend(rng.normal(size=(5, 3)))) == 5

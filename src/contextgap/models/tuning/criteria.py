@@ -277,7 +277,7 @@ def _most_each(counts: Sequence[int], operations: float, power: int = 3) -> int:
     left = np.arange(len(ordered), 0, -1)
     allowed = (np.maximum(operations - below, 0.0) / left) ** (1 / power) + 1e-9
     fits = np.flatnonzero(allowed < ordered)
-    return int(allowed[fits[0]]) if len(fits) else int(ordered[-1])
+    return max(1, int(allowed[fits[0]] if len(fits) else ordered[-1]))
 
 
 def heavy_tails(rewards: Sequence[FloatArray]) -> Limits | None:
