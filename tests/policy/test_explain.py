@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import contextgap as cg
-from contextgap.policy.explanation import differing, in_words
+from contextgap.policy.answers import differing, in_words
 
 ARMS = ["hull", "panel", "boom"]
 

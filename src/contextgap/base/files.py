@@ -198,7 +198,8 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
     mode = _mode(path, target)
     _remove_leftovers(target)
     try:
-        handle, temporary = tempfile.mkstemp(".part", _prefix(target), target.parent)
+        prefix = f".{target.name}.{socket.gethostname()}-{os.getpid()}-"
+        handle, temporary = tempfile.mkstemp(".part", prefix, target.parent)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
@@ -236,16 +237,14 @@ def _mode(path: str | os.PathLike[str], target: Path) -> int:
     try:
         found = target.stat().st_mode
     except FileNotFoundError:
-        return 0o666 & ~_umask()
+        mask = os.umask(0)  # which can only be read by setting another one
+        os.umask(mask)
+        return 0o666 & ~mask
     if stat.S_ISDIR(found):
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
     if not stat.S_ISREG(found):
         raise OSError(f"{path} is not a regular file; name another to write to")
     return stat.S_IMODE(found)
-
-
-def _prefix(target: Path) -> str:
-    return f".{target.name}.{socket.gethostname()}-{os.getpid()}-"
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -272,9 +271,3 @@ def _alive(process: int) -> bool:
 def _remove(path: str | os.PathLike[str]) -> None:
     with suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -102,7 +102,8 @@ def _module(path: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if not _is_missing(error, name):
+        # The module itself, or a package it lies in, must be missing; not one that it imports.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise _failed(path, name, error) from error
     except Exception as error:  # the user's module may raise anything
         raise _failed(path, name, error) from error
@@ -116,11 +117,6 @@ def _module(path: str, name: str) -> ModuleType:
     except ImportError:
         sys.path.remove(here)
         raise
-
-
-def _is_missing(error: ModuleNotFoundError, name: str) -> bool:
-    """Whether the module itself, or a package it lies in, is missing; not one that it imports."""
-    return error.name is not None and f"{name}.".startswith(f"{error.name}.")
 
 
 def _failed(path: str, name: str, error: Exception) -> ImportError:

@@ -14,7 +14,7 @@ from contextgap.base.names import study_import
 from contextgap.beliefs.belief import Decision
 from contextgap.insight import learnt
 from contextgap.insight.watch import Watch
-from contextgap.policy.explanation import Explanation, differing, in_words
+from contextgap.policy.answers import Explanation, differing, in_words
 from contextgap.policy.rules import Leaf, Node, Rules
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
 """Policies: frozen decision rules, with score cards and certificates."""
 
-from contextgap.policy.answers import Beliefs, Certificate, Ranked
+from contextgap.policy.answers import Argument, Beliefs, Certificate, Explanation, Ranked
 from contextgap.policy.card import Card, Estimate
-from contextgap.policy.explanation import Argument, Explanation
 from contextgap.policy.fallback import Fallback, Status
 from contextgap.policy.policy import Policy
 from contextgap.policy.rules import Leaf, Rules, Split

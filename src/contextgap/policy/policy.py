@@ -21,13 +21,14 @@ from contextgap.policy.answers import (
     Beliefs,
     Certificate,
     Chooser,
+    Explanation,
     Ranked,
     expected_regret,
+    explain,
     own_std,
     regret_bounds,
 )
 from contextgap.policy.card import LATER_FIELDS, Card, read_range, read_spending
-from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.rules import Rules, grow_rules
 from contextgap.policy.scoring import AllRows, score

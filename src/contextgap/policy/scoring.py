@@ -117,7 +117,11 @@ def score(
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
     noted = model.observed.propensities if propensities is None else propensities
     chances = read_propensities(noted, len(model.observed))
-    count = _affordable(model, active) if rows is None else checks.whole("rows", rows, least=2)
+    if rows is None:  # one takes a few solves with each arm's factor
+        sizes = np.square(np.asarray(model.support_sizes(active), dtype=np.float64))
+        count = max(_FEWEST, int(_OPERATIONS / max(sizes.sum() + 2 * sizes.max(), 1.0)))
+    else:
+        count = checks.whole("rows", rows, least=2)
     everywhere = _rows_that_count(model, active)
     places = evenly(everywhere, count)
     eligible = eligible_at(model, active, places)
@@ -200,12 +204,6 @@ def read_propensities(propensities: Any, count: int) -> FloatArray | None:
             f"propensities must be above 0 and at most 1, got {chances[row]:g} at row {row}"
         )
     return chances
-
-
-def _affordable(model: Model, active: Sequence[int]) -> int:
-    """Return how many rewards may be left out: one takes a few solves with each arm's factor."""
-    sizes = np.square(np.asarray(model.support_sizes(active), dtype=np.float64))
-    return max(_FEWEST, int(_OPERATIONS / max(sizes.sum() + 2 * sizes.max(), 1.0)))
 
 
 def _in_order(order: IntArray, eligible: Mask) -> FloatArray:

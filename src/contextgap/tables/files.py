@@ -108,7 +108,8 @@ class Sheet:
         """Return all columns but the named ones; warns of one that is left out, unless quiet."""
         rest = tuple(column for column in self.columns if column not in names)
         if "" in rest:
-            if self.columns[0] != "" or not self._numbers_rows(self.cells[0]):
+            first = np.array([to_number(cell) for cell in self.cells[0]], dtype=np.float64)
+            if self.columns[0] != "" or not (np.diff(first) == 1).all():
                 raise ValueError(
                     f"{self.path}: column {self.columns.index('') + 1} has no name; "
                     "name it, or list the columns you want"
@@ -124,10 +125,6 @@ class Sheet:
             "does; it is left out",
             stacklevel=3,
         )
-
-    def _numbers_rows(self, cells: Sequence[Any]) -> bool:
-        numbers = np.array([to_number(cell) for cell in cells], dtype=np.float64)
-        return bool((np.diff(numbers) == 1).all())
 
     def located(self, error: Exception) -> str:
         """Return an error about rows of this table, counted from 0, with the file and its lines."""

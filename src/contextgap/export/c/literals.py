@@ -244,9 +244,14 @@ def declarations(names: Sequence[CategoryNames]) -> str:
     parts = []
     for each in names:
         last = len(each.constants) - 1
+        # A star would end the comment if a slash came next.
+        said = [
+            "a missing value" if text is None else string(text, "a level").replace("*", "\\052")
+            for text in each.texts
+        ]
         lines = [
-            f"    {name} = {code}{',' if code < last else ''} /* {_in_comment(text)} */\n"
-            for code, (name, text) in enumerate(zip(each.constants, each.texts, strict=True))
+            f"    {name} = {code}{',' if code < last else ''} /* {text} */\n"
+            for code, (name, text) in enumerate(zip(each.constants, said, strict=True))
         ]
         if each.constants:
             parts.append(f"enum {each.enum} {{\n{''.join(lines)}}};\n")
@@ -279,8 +284,3 @@ def level_bytes(table: TableSchema) -> int:
             total += POINTER * len(texts)
             total += sum(string_bytes(text) for text in texts if text is not None)
     return total
-
-
-def _in_comment(text: str | None) -> str:
-    # A star would end the comment if a slash came next.
-    return "a missing value" if text is None else string(text, "a level").replace("*", "\\052")

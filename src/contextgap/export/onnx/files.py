@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from itertools import combinations
@@ -119,7 +118,8 @@ def write_onnx(
     check_kernel(rule.inner_kernel, "exported to ONNX")
     _check_size(rule, 4 if float32 else 8, explain)
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
-    _emit(graph, rule, explain, eligible)
+    _Emitter(graph, rule, eligible, explain or rule.tolerance is not None).emit(explain)
+    graph.prune()
     if float32:
         warn_of_rounding(policy, rule, comparison_contexts(policy, rule, _COMPARED, None))
     target = Path(path)
@@ -336,17 +336,18 @@ class GraphPolicy:
         return self._run(contexts, arms, wanted) if wanted else {}
 
     def _run(self, contexts: Any, arms: Any, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-        given = self._given(contexts, arms)
-        blocks = [self._session.run(wanted, block) for block in self._blocks(given)]
-        return {name: np.concatenate(parts) for name, *parts in zip(wanted, *blocks, strict=True)}
-
-    def _given(self, contexts: Any, arms: Any) -> dict[str, NDArray[Any]]:
         rows = self._read(contexts)
+        given: dict[str, NDArray[Any]] = {"contexts": rows}
         if self.takes_arms:
-            return {"contexts": rows, _ELIGIBLE: self._mask(arms, len(rows))}
-        if arms is not None:
+            given[_ELIGIBLE] = self._mask(arms, len(rows))
+        elif arms is not None:
             raise ValueError("the file takes no eligible arms; write it with eligible=True")
-        return {"contexts": rows}
+        blocks = []
+        for first in range(0, max(1, len(rows)), self._rows):
+            block = slice(first, first + self._rows)
+            parts = {name: np.ascontiguousarray(each[block]) for name, each in given.items()}
+            blocks.append(self._session.run(wanted, parts))
+        return {name: np.concatenate(parts) for name, *parts in zip(wanted, *blocks, strict=True)}
 
     def _mask(self, arms: Any, rows: int) -> Mask:
         everything = (rows, len(self.labels))
@@ -354,11 +355,6 @@ class GraphPolicy:
             return arms  # not read: what leaves no arm is the graph's to answer
         mask = read_eligible(arms, self.labels, rows, single=False)
         return np.ones(everything, dtype=bool) if mask is None else mask
-
-    def _blocks(self, given: dict[str, NDArray[Any]]) -> Iterator[dict[str, NDArray[Any]]]:
-        for first in range(0, max(1, len(given["contexts"])), self._rows):
-            block = slice(first, first + self._rows)
-            yield {name: np.ascontiguousarray(values[block]) for name, values in given.items()}
 
     def _read(self, contexts: Any) -> NDArray[Any]:
         numbers = isinstance(contexts, np.ndarray) and contexts.dtype.kind in "fiub"
@@ -391,15 +387,6 @@ class _Decided:
     gap: str = ""
     certificate: str = ""
     believed: dict[str, str] = field(default_factory=dict)
-
-
-def _emit(graph: GraphBuilder, rule: DecisionRule, explain: bool, masked: bool) -> None:
-    """Put a whole rule into a graph, with everything believed if it is to explain itself.
-
-    A ``masked`` graph chooses among eligible arms, which are a second input.
-    """
-    _Emitter(graph, rule, masked, explain or rule.tolerance is not None).emit(explain)
-    graph.prune()
 
 
 class _Emitter:
