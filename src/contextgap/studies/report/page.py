@@ -218,8 +218,7 @@ def _page(report: Report) -> str:
         title=escape(report.title),
         summary=_paragraphs(report.summary),
         origin="" if report.origin is None else _origin(report.origin),
-        css=resource("look.css", "contextgap.base") + resource("page.css"),
-        script=resource("page.js"),
+        look=resource("look.css", "contextgap.base"),
         contents="\n".join(
             f'<li><a href="#part-{place}">{escape(title)}</a></li>'
             for place, (title, _) in enumerate(parts, 1)

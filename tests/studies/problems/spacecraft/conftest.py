@@ -1,8 +1,7 @@
 import pytest
 
-from contextgap.studies.problems.spacecraft import Spacecraft
+from contextgap.studies.problems.spacecraft import Spacecraft, simulate
 from contextgap.studies.problems.spacecraft.constants import TLE
-from contextgap.studies.problems.spacecraft.flight import simulate
 
 
 @pytest.fixture(scope="session")

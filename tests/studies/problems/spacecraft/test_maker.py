@@ -7,9 +7,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from contextgap.studies.problems.problem import standardised
-from contextgap.studies.problems.spacecraft import Spacecraft
+from contextgap.studies.problems.spacecraft import Spacecraft, simulate
 from contextgap.studies.problems.spacecraft.constants import TLE
-from contextgap.studies.problems.spacecraft.flight import simulate
 from contextgap.studies.problems.spacecraft.simulation import Sources
 
 
