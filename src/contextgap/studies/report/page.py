@@ -130,7 +130,22 @@ _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> tuple[Path, Path]:
-    """Write a figure as SVG and PNG, called ``name`` with their endings; return both paths."""
+    """Write a figure as SVG and as PNG.
+
+    Parameters
+    ----------
+    figure
+        What to write.
+    folder
+        Where; made if it does not exist.
+    name
+        The files' name without its ending.
+
+    Returns
+    -------
+    paths
+        The SVG and the PNG.
+    """
     if not name or Path(name).name != name:
         raise ValueError(f"name must be a file name without folders, got {name!r}")
     place = Path(folder)
@@ -169,39 +184,94 @@ def inline_svg(figure: Figure | Path, prefix: str, label: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """A part of a report."""
+    """A part of a report.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    text
+        Plain text; an empty line begins a new paragraph.
+    figures
+        Pairs of a caption and a figure, or the SVG file of one that was saved.
+    tables
+        Pairs of a caption and a table.
+    """
 
     title: str
-    text: str = ""  # plain; an empty line begins a new paragraph
-    figures: Sequence[tuple[str, Figure | Path]] = ()  # or the SVG file of one, behind its caption
-    tables: Sequence[tuple[str, DataFrame]] = ()  # behind their captions
+    text: str = ""
+    figures: Sequence[tuple[str, Figure | Path]] = ()
+    tables: Sequence[tuple[str, DataFrame]] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a report comes from."""
+    """Where a report comes from.
 
-    command: str  # what to type to make it again
+    Parameters
+    ----------
+    command
+        What to type to make it again.
+    date
+        When it was made.
+    files
+        Files beside the page that it links to.
+    seconds
+        Where the time went: seconds by phase, in order.
+    """
+
+    command: str
     date: str
-    files: Sequence[str] = ()  # beside the page, to link to
-    seconds: Mapping[str, float] = field(default_factory=dict)  # by phase, in order
+    files: Sequence[str] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a page shows; settings, timings and versions follow the sections by themselves."""
+    """What a page shows.
+
+    Parameters
+    ----------
+    title
+        The page's heading.
+    summary
+        Plain text; an empty line begins a new paragraph.
+    sections
+        In order; settings, timings and versions follow by themselves.
+    settings
+        What was asked for, by name.
+    seeds
+        Of the repetitions.
+    timings
+        ``Results.timings`` of ``experiments.conduct``: seconds per run.
+    origin
+        How, when and with what the report was made.
+    """
 
     title: str
-    summary: str  # plain text; an empty line begins a new paragraph
+    summary: str
     sections: Sequence[Section] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, by name
-    seeds: Sequence[int] = ()  # of the repetitions
-    timings: DataFrame | None = None  # seconds per run, as ``Results`` has them
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seeds: Sequence[int] = ()
+    timings: DataFrame | None = None
     origin: Origin | None = None
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
-    """Write a report as one HTML file, in folders that are made if missing; return its path."""
+    """Write a report as one HTML file.
+
+    Parameters
+    ----------
+    report
+        What to show.
+    path
+        The file; folders that do not exist are made.
+
+    Returns
+    -------
+    path
+        Where it was written.
+    """
     place = Path(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(_page(report), encoding="utf-8", newline="\n")
