@@ -141,6 +141,7 @@ def header(
     if watch is not None:
         macros["WATCH_FAILURE"] = repr(watch.failure_probability)
         macros["WATCH_COLUMNS"] = len(watch.scores.columns)
+        macros["WATCH_BLOCK"] = f"{watch.block}U"
     meaning, fallback = _BEST_ON_AVERAGE, ""
     if rule.fallback is not None:
         bound = (
@@ -359,8 +360,7 @@ def _watched(watch: Watch, real: Real) -> list[str]:
     """Return what a watch compares with."""
     scores, ranks, double = watch.scores, watch.ranks, Real(False)
     points = scores.points
-    sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_BLOCK": f"{watch.block}U"}
-    sizes["WATCH_SALT"] = f"UINT64_C({watch.salt})"
+    sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_SALT": f"UINT64_C({watch.salt})"}
     return [
         _macros(sizes),
         array(real, "watch_points", points.ravel(), "what distances are measured to"),
