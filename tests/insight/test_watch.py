@@ -42,9 +42,9 @@ def fresh(rows, seed, dimension=2):
 
 def test_bets_are_fair():
     p = (np.arange(10**6) + 0.5) / 10**6
-    assert payoffs(p).shape == (10**6, BETS)
+    assert payoffs(p).shape == (BETS, 10**6)
     assert np.all(payoffs(p) > 0)
-    averages = payoffs(p).mean(axis=0)
+    averages = payoffs(p).mean(axis=-1)
     assert np.all(averages <= 1 + 1e-9)  # of p-values below the smallest that counts, a bit less
     assert averages == pytest.approx(1, abs=0.05)
 
@@ -92,7 +92,7 @@ def slow_wealth(p, early, level):
     share = 1 / (p.shape[1] * BETS)
     bets = {0: np.full((p.shape[1], BETS), share / 2)}
     totals, alarm = [], None
-    for t, paid in enumerate(payoffs(p), 1):
+    for t, paid in enumerate(np.moveaxis(payoffs(p.T), -1, 0), 1):
         stake = share * 0.5 * early / ((t + early - 1) * (t + early))
         bets[t] = np.full((p.shape[1], BETS), stake)
         bets = {start: held * paid for start, held in bets.items()}
@@ -123,10 +123,10 @@ def test_the_best_bet_began_at_the_lowest_point():
     p = np.random.default_rng(2).random((200, 1))
     wealth = Wealth(1, 30.0)
     wealth.bet(p)
-    path = np.cumsum(np.log(payoffs(p)), axis=0)[:, 0]
-    lowest = np.minimum(path.min(axis=0), 0)
-    assert np.log(wealth.gain[0]) == pytest.approx(path[-1] - lowest)
-    began = np.where(lowest < 0, path.argmin(axis=0) + 1, 0)
+    path = np.cumsum(np.log(payoffs(p[:, 0])), axis=-1)
+    lowest = np.minimum(path.min(axis=-1), 0)
+    assert np.log(wealth.gain[0]) == pytest.approx(path[:, -1] - lowest)
+    began = np.where(lowest < 0, path.argmin(axis=-1) + 1, 0)
     assert wealth.since[0].tolist() == began.tolist()
 
 
@@ -207,8 +207,37 @@ def test_the_alarm_says_what_changed_and_since_when():
     over = report.over_time
     assert over["row"][-1] == 3400
     assert len({len(column) for column in over.values()}) == 1
-    assert len(over["row"]) <= 64
+    assert len(over["row"]) <= 16 * math.log2(3400)
     assert over["evidence"].max() >= 20
+
+
+def test_what_is_said_of_a_late_change_is_about_the_rows_since_then():
+    watch = learnt(columns=["load", "temperature"]).freeze().watch()
+    watch.see(fresh(20_000, 4))
+    watch.see(fresh(60, 5) + np.array([0.0, 3.0]))
+    report = watch.report()
+    assert 20_000 < report.alarm.row <= 20_060
+    assert report.outside[0] > 0.8
+    assert report.moved[0].by > 3
+    assert report.expected_regret[0] > 2 * report.expected_regret[1]
+
+
+def test_regrets_are_computed_when_somebody_asks_and_once():
+    policy, x = learnt().freeze(), fresh(1000, 6)
+    watch, asked = policy.watch(), policy.watch()
+    for part in np.array_split(x, 5):
+        watch.see(part)
+        asked.see(part)
+        asked.report()
+    truth = policy.expected_regret(x)
+    for one in (watch, asked):
+        report = one.report()
+        over = report.over_time["expected_regret"]
+        known = np.isfinite(over)
+        assert known[:16].all()  # spans of 16 rows and more
+        assert np.array_equal(one.report().over_time["expected_regret"], over, equal_nan=True)
+        error = truth.std() / math.sqrt(known.sum())
+        assert report.expected_regret[0] == pytest.approx(truth.mean(), abs=3 * error)
 
 
 def test_a_column_that_moves_slightly_is_found_and_named():

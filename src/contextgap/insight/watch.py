@@ -19,7 +19,8 @@ from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.descriptors import synchronized
 from contextgap.base.labels import Label, decode_label, encode_label, label_array
-from contextgap.insight.betting import Ranks, Wealth, confidence_sequence, exact_p_value, uniforms
+from contextgap.insight.betting import Ranks, Wealth, uniforms
+from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (
     FEWEST,
     MOST,
@@ -29,7 +30,7 @@ from contextgap.insight.watch_baseline import (
     Scores,
     finite,
 )
-from contextgap.insight.watch_report import Alarm, Interval, Moved, Spans, WatchReport, short
+from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, short
 from contextgap.policy import Policy, Status
 from contextgap.policy.answers import expected_regret, own_std
 from contextgap.policy.fallback import Fallback
@@ -39,11 +40,10 @@ from contextgap.tables.eligible import Mask, read_eligible
 
 _TOGETHER = 64  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to
-_STRIDE = 128  # certificates take long: they are computed at one row of so many, or of more
-_EARLY, _EARLY_AUDITS = 1000.0, 20.0  # rows, and audits, after which a change counts as late
+_STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
+_EARLY = 1000.0  # rows after which a change counts as late
 _CANDIDATES = 1000  # rows that audits are drawn from, at most
-_SUSPECT = 100.0  # times as often rows are drawn, at most, whose arm seems to have changed
-_RANDOM = 0.5  # of audits are drawn from all rows alike, so that no weight exceeds 2
+_PLAIN = ("outside", "fallback", "scored", "regret", "bound")  # sums of one column each
 
 
 class Audit(NamedTuple):
@@ -179,22 +179,21 @@ class Watch:
         sizes = np.asarray(state.model.support_sizes(state.active), dtype=np.float64)
         ratio = np.square(sizes).sum() / max(1.0, sizes.sum() * (log.contexts.shape[1] + 16))
         self._stride = max(_STRIDE, math.ceil(ratio))
-        self._spans = Spans(
-            **dict.fromkeys(("rows", "outside", "fallback", "looked", "regret", "bound"), ()),
-            arms=(len(arms),),
-            beyond=rows.shape[1:],
-            moved=rows.shape[1:],
-        )
+        numbers = rows.shape[1]
+        self._parts = np.cumsum([len(_PLAIN), len(arms), numbers])  # arms, outside and moved follow
+        self._spans = Spans(len(_PLAIN) + len(arms) + 2 * numbers)
         self.rows = 0
         self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
         self._waiting = np.empty((0, self.scores.size))
-        self._residuals = left.residuals(policy)
-        self._audits = 0
-        self._terms: list[float] = []  # of the value
-        self._gains: list[float] = []
-        self._unpaired = False  # whether the best single arm was not measured somewhere
-        self._tests = {arm: Wealth(1, _EARLY_AUDITS) for arm in self._residuals}
-        self._drift: tuple[int, Label] | None = None
+        # Rows whose regret in doubt is computed when somebody asks, one of each span of time.
+        self._unscored = np.empty(0, dtype=np.intp), rows[:0], np.empty((0, len(arms)), dtype=bool)
+        self._audited = AuditedRewards(
+            left.residuals(policy),
+            self._range,
+            state.rules.sign,
+            self.failure_probability,
+            self.salt,
+        )
 
     def _start(self, rows: FloatArray, found: Answered, mask: Mask | None) -> None:
         """Divide a baseline: points to measure distances to, scores for bins, scores to rank."""
@@ -262,54 +261,55 @@ class Watch:
         if not held:
             return
         rows = np.concatenate([each for each, _, _ in held])
-        parts = {name: [getattr(each, name) for _, each, _ in held] for name in Answered._fields}
-        found = Answered(*(np.concatenate(each) for each in parts.values()))
+        found = Answered(*map(np.concatenate, zip(*(each for _, each, _ in held), strict=True)))
         among = None
         if any(mask is not None for _, _, mask in held):
-            shape = len(self.policy.arms)
-            among = np.concatenate(
-                [np.ones((len(x), shape), bool) if mask is None else mask for x, _, mask in held]
-            )
+            every = np.ones(len(self.policy.arms), dtype=bool)
+            masks = [np.tile(every, (len(x), 1)) if mask is None else mask for x, _, mask in held]
+            among = np.concatenate(masks)
         for first in range(0, len(rows), MOST):
             part = slice(first, first + MOST)
             answered = Answered(found.arm[part], found.mean[part], found.status[part])
             self._take(rows[part], answered, None if among is None else among[part])
 
     def _take(self, rows: FloatArray, found: Answered, among: Mask | None) -> None:
-        scores = self.scores.at(self.policy, rows, found.mean, found.arm, among)
-        before = self._spans.rows + np.arange(len(rows))
-        some = np.flatnonzero(before % self._stride == 0)
-        regret, bound = self._doubts(rows[some], None if among is None else among[some])
-        evidence = self._bet(scores)
-        looked, doubts = np.zeros(len(rows)), np.zeros((2, len(rows)))
-        looked[some], doubts[:, some] = 1.0, (regret, bound)
+        spans, arms, before = self._spans, len(self.policy.arms), self._spans.rows
+        evidence = self._bet(self.scores.at(self.policy, rows, found.mean, found.arm, among))
         beyond = self._outside(rows)
-        noted = {
-            "rows": np.ones(len(rows)),
-            "outside": beyond.any(axis=1),
-            "fallback": _falls_back(found.status),
-            "looked": looked,
-            "regret": doubts[0],
-            "bound": doubts[1],
-            "arms": np.eye(len(self.policy.arms))[found.arm],
-            "beyond": beyond,
-            "moved": (rows - self._centre) / self._unit,
-        }
-        self._spans.add(noted, evidence)
+        noted = np.zeros((len(rows), spans.sums.shape[1]))
+        noted[:, 0], noted[:, 1] = beyond.any(axis=1), _falls_back(found.status)
+        noted[np.arange(len(rows)), len(_PLAIN) + found.arm] = 1.0
+        noted[:, self._parts[1] : self._parts[2]] = beyond
+        noted[:, self._parts[2] :] = (rows - self._centre) / self._unit
+        spans.add(noted, evidence)
+        some = np.arange(-before % self._stride, len(rows), self._stride)
+        mask = np.ones((len(some), arms), dtype=bool) if among is None else among[some]
+        new = before + some, rows[some], mask
+        unscored = [np.concatenate(pair) for pair in zip(self._unscored, new, strict=True)]
+        at = spans.of(unscored[0])
+        first = np.flatnonzero((np.diff(at, prepend=-1) > 0) & (spans.sums[at, 2] == 0))
+        self._unscored = unscored[0][first], unscored[1][first], unscored[2][first]
+
+    def _score(self) -> None:
+        """Compute expected regrets and certificates that nobody has asked for before."""
+        places, rows, among = self._unscored
+        if len(places):
+            doubts = self._doubts(rows, None if among.all() else among)
+            sums = self._spans.sums[:, 2:5]
+            sums[self._spans.of(places)] += np.stack([np.ones(len(places)), *doubts], axis=1)
+            self._unscored = places[:0], rows[:0], among[:0]
 
     def _bet(self, scores: FloatArray) -> FloatArray:
         """Bet on the scores of whole blocks, and return wealth after each row; the rest waits."""
         waiting = np.concatenate([self._waiting, scores])
         count = len(waiting) // self.block
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
-        self._waiting = waiting[count * self.block :]
-        whole = waiting[: count * self.block]
-        units = whole.reshape(count, self.block, self.scores.size).mean(axis=1)
-        totals = np.array([self.wealth.total])
-        if count:
-            ties = uniforms(self.salt, self.wealth.rows, *units.shape)
-            totals = np.append(totals, self.wealth.bet(self.ranks.p_values(units, ties)))
-        return totals[ends]
+        whole, self._waiting = np.split(waiting, [count * self.block])
+        units = whole.reshape(count, self.block, self.scores.size)
+        units = units.mean(axis=1) if self.block > 1 else units[:, 0]
+        ties = uniforms(self.salt, self.wealth.rows, *units.shape)
+        before = self.wealth.total
+        return np.append(before, self.wealth.bet(self.ranks.p_values(units, ties)))[ends]
 
     def answer(self, rows: FloatArray, among: Mask | None = None) -> Answered:
         """Return what the policy answers at encoded contexts, and means of all arms.
@@ -354,14 +354,18 @@ class Watch:
         return np.asarray((rows < self._limits[0]) | (rows > self._limits[1]))
 
     @property
+    @synchronized
     def evidence(self) -> float:
         """The wealth of the bets: the alarm is given at 1 / failure probability."""
-        return self.report().evidence
+        self._take_held()
+        return self.wealth.total
 
     @property
+    @synchronized
     def alarm(self) -> Alarm | None:
         """What changed in contexts, and what to do; None if nothing is known to have changed."""
-        return self.report().alarm
+        self._take_held()
+        return self._in_words(self._moved(self._changed())) if self.wealth.alarm else None
 
     @synchronized
     def report(self) -> WatchReport:
@@ -376,53 +380,71 @@ class Watch:
         (40, None)
         """
         self._take_held()
-        since = 0 if self.wealth.alarm is None else self.wealth.alarm[1] * self.block
-        since, part = self._spans.since(since)
-        count, looked = float(part["rows"]), float(part["looked"])
-        # Without a row, nothing is known.
-        share = {each: float(part[each]) / (count or math.nan) for each in ("fallback", "outside")}
-        doubt = {each: float(part[each]) / (looked or math.nan) for each in ("regret", "bound")}
-        shares = (part["arms"] / (count or math.nan)).tolist()
-        pairs = zip(shares, self._shares.tolist(), strict=True)
-        moved = self._moved(part["moved"], part["beyond"], count) if count else ()
-        value, gain = self._values()
+        self._score()
+        first = self._changed()
+        spans, log, audited = self._spans, self._log, self._audited
+        sums, lengths = spans.sums[first:], spans.lengths[first:]
+        count = float(lengths.sum()) or math.nan  # without a row, nothing is known
+        part = sums.sum(axis=0) / count
+        shares = zip(
+            part[len(_PLAIN) : self._parts[1]].tolist(), self._shares.tolist(), strict=True
+        )
+        moved = self._moved(first) if self.rows else ()
+        value, gain = audited.values()
+        with np.errstate(invalid="ignore"):
+            average = spans.sums[:, 3:5] / spans.sums[:, 2:3]
+        known = np.flatnonzero(sums[:, 2])
+        weights = lengths[known] / (lengths[known].sum() or math.nan)
+        regret, bound = weights @ average[first + known] if len(known) else (math.nan, math.nan)
         return WatchReport(
             rows=self.rows,
-            since=since,
+            since=int(spans.ends[first - 1]) if first else 0,
             alarm=self._in_words(moved),
             evidence=self.wealth.total,
-            expected_regret=(doubt["regret"], self._log["expected_regret"]),
-            certificate=(doubt["bound"], self._log["certificate"]),
-            fallback=(share["fallback"], self._log["fallback"]),
-            outside=(share["outside"], self._log["outside"]),
-            decisions=dict(zip(self.policy.arms, pairs, strict=True)),
+            expected_regret=(float(regret), log["expected_regret"]),
+            certificate=(float(bound), log["certificate"]),
+            fallback=(float(part[1]), log["fallback"]),
+            outside=(float(part[0]), log["outside"]),
+            decisions=dict(zip(self.policy.arms, shares, strict=True)),
             moved=moved,
-            audits=self._audits,
+            audits=audited.count,
             value=value,
             gain=gain,
-            drift=self._rewards_in_words(),
-            drift_evidence=self._drift_evidence(),
-            over_time=self._spans.over_time(),
+            drift=audited.alarm(),
+            drift_evidence=audited.evidence,
+            over_time={
+                "row": spans.ends.astype(float),
+                "expected_regret": average[:, 0],
+                "certificate": average[:, 1],
+                "outside": spans.sums[:, 0] / spans.lengths,
+                "evidence": spans.evidence.copy(),
+            },
         )
 
+    def _changed(self) -> int:
+        """Return the span of time in which contexts seem to have changed; the first if none did."""
+        if self.wealth.alarm is None:
+            return 0
+        return int(self._spans.of(min(self.wealth.alarm[1] * self.block, self.rows - 1)))
+
     def _wealths(self) -> list[Wealth]:
-        return [self.wealth, *self._tests.values()]
+        return [self.wealth, *self._audited.tests.values()]
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """Return all numbers that rows and audits change, by the names they have in files."""
+        spans, audited = self._spans, self._audited
         found = {
             "baseline": self._baseline,
             "counts": self.ranks.counts,
             "waiting": self._waiting,
-            "terms": np.array(self._terms),
-            "gains": np.array(self._gains),
-            "evidence": self._spans.evidence,
+            "ends": spans.ends,
+            "sums": spans.sums,
+            "evidence": spans.evidence,
+            "terms": np.array(audited.terms),
+            "gains": np.array(audited.gains),
         }
-        found |= {f"spans_{name}": sums for name, sums in self._spans.sums.items()}
-        found |= {f"errors_{i}": each for i, each in enumerate(self._residuals.values())}
-        for i, each in enumerate(self._wealths()):
-            found |= {f"{name}_{i}": vars(each)[name] for name in ("won", "gain", "since")}
-        return found
+        found |= {f"errors_{i}": each for i, each in enumerate(audited.errors.values())}
+        return found | {f"bets_{i}": each.bets for i, each in enumerate(self._wealths())}
 
     @synchronized
     def save(self, path: files.File) -> None:
@@ -438,18 +460,18 @@ class Watch:
         >>> policy.watch().save("watch.cgap")
         """
         self._take_held()
+        self._score()
+        drift = self._audited.drift
         header = {
             "failure_probability": self.failure_probability,
             "block": self.block,
             "seed": self._seed,
             "reward_range": list(self._range),
             "data": self.policy.provenance.data,
-            "rows": self.rows,
-            "audits": self._audits,
-            "unpaired": self._unpaired,
-            "drift": self._drift and [self._drift[0], encode_label(self._drift[1])],
+            "audits": self._audited.count,
+            "unpaired": self._audited.unpaired,
+            "drift": drift and [drift[0], encode_label(drift[1])],
             "random": self._rng.bit_generator.state,
-            "width": self._spans.width,
             "wealth": [[each.rows, each.alarm] for each in self._wealths()],
         }
         files.write(path, "watch", header, self._arrays())
@@ -484,51 +506,55 @@ class Watch:
         return found
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        longer = ("terms", "gains", "waiting", *(f"errors_{i}" for i in range(len(self._tests))))
+        spans, audited = self._spans, self._audited
+        errors = [f"errors_{i}" for i in range(len(audited.errors))]
+        longer = ("waiting", "ends", "sums", "evidence", "terms", "gains", *errors)
         for name, own in self._arrays().items():
             one, other = (each.shape[name in longer :] for each in (own, arrays[name]))
             if one != other or own.dtype != arrays[name].dtype:
                 raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape}")
-        self.rows = self._spans.rows = checks.whole("rows", header["rows"], least=0)
-        self._audits = checks.whole("audits", header["audits"], least=0)
-        self._unpaired = bool(header["unpaired"])
-        if header["drift"] is not None:
-            self._drift = int(header["drift"][0]), decode_label(header["drift"][1])
+        spans.ends, spans.sums = arrays["ends"], arrays["sums"]
+        spans.evidence = arrays["evidence"]
+        checks.same_length(ends=len(spans.ends), sums=len(spans.sums), evidence=len(spans.evidence))
+        self.rows = spans.rows
         self._rng.bit_generator.state = header["random"]
-        self._spans.width = checks.whole("width", header["width"], least=1)
-        self._spans.evidence = arrays["evidence"]
-        self._spans.sums = {name: arrays[f"spans_{name}"] for name in self._spans.sums}
         self.ranks.counts, self._waiting = arrays["counts"], arrays["waiting"]
-        self._terms, self._gains = arrays["terms"].tolist(), arrays["gains"].tolist()
-        self._residuals = {arm: arrays[f"errors_{i}"] for i, arm in enumerate(self._residuals)}
-        for i, (each, (rows, alarm)) in enumerate(
-            zip(self._wealths(), header["wealth"], strict=True)
-        ):
+        audited.count = checks.whole("audits", header["audits"], least=0)
+        audited.unpaired = bool(header["unpaired"])
+        if header["drift"] is not None:
+            audited.drift = int(header["drift"][0]), decode_label(header["drift"][1])
+        audited.terms, audited.gains = arrays["terms"].tolist(), arrays["gains"].tolist()
+        audited.errors = dict(zip(audited.errors, map(arrays.__getitem__, errors), strict=True))
+        for i, each in enumerate(self._wealths()):
+            rows, alarm = header["wealth"][i]
             each.rows, each.alarm = (
                 int(rows),
                 alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2])),
             )
-            each.won, each.gain, each.since = (
-                arrays[f"{name}_{i}"] for name in ("won", "gain", "since")
-            )
+            each.won, each.gain, each.since = arrays[f"bets_{i}"]
 
     def __str__(self) -> str:
         return str(self.report())
 
     def __repr__(self) -> str:
-        return f"Watch({self.rows} rows, {self._audits} audits, of {self.policy!r})"
+        return f"Watch({self.rows} rows, {self._audited.count} audits, of {self.policy!r})"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
 
-    def _moved(self, moved: FloatArray, beyond: FloatArray, count: float) -> tuple[Moved, ...]:
-        """Return how columns moved, most first; of several numbers, the one that moved most."""
+    def _moved(self, first: int) -> tuple[Moved, ...]:
+        """Return how columns moved since a span of time, most first.
+
+        Of several numbers, it is the one that moved most.
+        """
         schema, found = self.policy.state.schema, []
+        part = self._spans.sums[first:].sum(axis=0) / self._spans.lengths[first:].sum()
+        _, _, beyond, moved = np.split(part, self._parts)
         codes = 0 if schema.layout is None else schema.layout.categories
         plain = len(moved) - codes  # codes of levels come last, and have no average
         for name, numbers in schema.parts().items():
-            shifts = [float(moved[i]) / count for i in numbers if i < plain]
-            outside = max(float(beyond[i]) for i in numbers) / count
+            shifts = [float(moved[i]) for i in numbers if i < plain]
+            outside = max(float(beyond[i]) for i in numbers)
             found.append(Moved(str(name), max(shifts, key=abs, default=0.0), outside))
         return tuple(sorted(found, key=lambda each: -abs(each.by) - 4 * each.outside))
 
@@ -601,9 +627,9 @@ class Watch:
         rows, price = rows[among], price[among]
         arm = self.answer(rows).arm
         regret = finite(self.policy.expected_regret(Encoded(rows, self.policy.state.schema)))
-        suspicion = np.array([self._suspicion(label) for label in self.policy.arms])[arm]
+        suspicion = np.array([self._audited.suspicion(label) for label in self.policy.arms])[arm]
         stake = (regret + regret.mean() + np.finfo(float).tiny) * suspicion / price
-        chance = _RANDOM / len(rows) + (1 - _RANDOM) * stake / stake.sum()
+        chance = RANDOM / len(rows) + (1 - RANDOM) * stake / stake.sum()
         places = self._rng.choice(len(rows), size=count, p=chance / chance.sum())
         picks = arm[places]
         if read_truth("against", against):
@@ -656,88 +682,19 @@ class Watch:
                 f"rewards must lie in reward_range, {low:g} to {high:g}, got {wrong[0]:g}; pass "
                 "the lowest and the highest that there can be to policy.watch"
             )
-        if not ((weight > 0) & (weight <= 1 / _RANDOM * (1 + 1e-9))).all():
+        if not ((weight > 0) & (weight <= 1 / RANDOM * (1 + 1e-9))).all():
             raise ValueError(f"weights must be those of the audit, got {weight.tolist()}")
         expected = policy.beliefs(Encoded(rows, policy.state.schema))
         own = np.arange(len(rows)), places
         spread = np.hypot(expected.std[own], math.sqrt(policy.ridge))
         z = policy.state.rules.sign * (told - expected.mean[own]) / spread
-        answered = self.answer(rows).arm
-        self._value(rows, places, answered, weight * (told - (low + high) / 2))
+        answered, audited = self.answer(rows).arm, self._audited
+        terms = weight * (told - (low + high) / 2)
+        audited.note_value(rows, places, answered, self._best_single, terms)
         for place, best, error in zip(places.tolist(), answered.tolist(), z.tolist(), strict=True):
-            self._audits += 1
+            audited.count += 1
             if place == best:
-                self._test(policy.arms[place], error)
-
-    def _value(
-        self, rows: FloatArray, places: IntArray, answered: IntArray, terms: FloatArray
-    ) -> None:
-        """Note terms of the policy's value, and of its gain where both arms were measured."""
-        single = self._best_single
-        for i, (place, best) in enumerate(zip(places.tolist(), answered.tolist(), strict=True)):
-            if place == best:
-                self._terms.append(float(terms[i]))
-                paired = i + 1 < len(rows) and (rows[i] == rows[i + 1]).all()
-                if best == single:
-                    self._gains.append(0.0)
-                elif paired and places[i + 1] == single:
-                    self._gains.append(
-                        self.policy.state.rules.sign * float(terms[i] - terms[i + 1])
-                    )
-                else:
-                    self._unpaired = True
-
-    def _test(self, arm: Label, z: float) -> None:
-        """Bet on the rank of one more standardised error among those of its arm."""
-        test = self._tests.get(arm)
-        if test is None:
-            return
-        before = self._residuals[arm]
-        tie = float(uniforms(self.salt ^ self._audits, test.rows, 1, 1)[0, 0])
-        test.bet(np.array([[exact_p_value(-z, -before, tie)]]))
-        self._residuals[arm] = np.append(before, z)
-        if self._drift is None and self._drift_evidence() >= 1 / self.failure_probability:
-            strongest = max(self._tests, key=lambda each: self._tests[each].total)
-            self._drift = self._audits, strongest
-
-    def _drift_evidence(self) -> float:
-        """Return the wealth of all tests, which is the average of theirs."""
-        totals = [test.total for test in self._tests.values()]
-        return float(np.mean(totals)) if totals else 1.0
-
-    def _suspicion(self, arm: Label) -> float:
-        return (
-            min(self._tests[arm].total, 1 / self.failure_probability) if arm in self._tests else 1.0
-        )
-
-    def _rewards_in_words(self) -> Alarm | None:
-        if self._drift is None:
-            return None
-        row, arm = self._drift
-        test = self._tests[arm]
-        since = int(test.since.flat[test.won.argmax()])
-        errors = self._residuals[arm][since - test.rows :]
-        middle = float(np.median(errors))
-        by = f"{abs(middle):.1f} standard deviations {'worse' if middle < 0 else 'better'}"
-        about = (
-            f"rewards of {short(arm)!r} have changed: its last {len(errors)} audits are {by} than"
-        )
-        return Alarm(row, since, arm, f"{about} expected (median); explore it again")
-
-    def _values(self) -> tuple[Interval | None, Interval | None]:
-        """Return the policy's value and its gain, with intervals that hold at any time."""
-        if not self._terms:
-            return None, None
-        low, high = self._range
-        middle, length = (low + high) / 2, (high - low) / _RANDOM
-        ends = confidence_sequence(self._terms, length, self.failure_probability)
-        mean = middle + float(np.mean(self._terms))
-        value = Interval(mean, max(low, middle + ends[0]), min(high, middle + ends[1]))
-        if self._unpaired:
-            return value, None
-        gain = confidence_sequence(self._gains, 2 * length, self.failure_probability)
-        least = max(low - high, gain[0]), min(high - low, gain[1])
-        return value, Interval(float(np.mean(self._gains)), *least)
+                audited.note_error(policy.arms[place], error)
 
 
 def _best_single(policy: Policy) -> int:
@@ -772,4 +729,4 @@ def _read_arms(name: str, given: Any, arms: tuple[Label, ...], count: int) -> In
 
 
 def _falls_back(status: IntArray) -> Mask:
-    return np.isin(status, (Status.BOUND_TOO_LARGE, Status.OUTSIDE))
+    return np.asarray((status == Status.BOUND_TOO_LARGE) | (status == Status.OUTSIDE))

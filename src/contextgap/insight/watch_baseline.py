@@ -73,17 +73,21 @@ class Scores(NamedTuple):
     ) -> FloatArray:
         """Return the scores of rows, shape (rows, size)."""
         kernel, everywhere = policy.kernel, np.arange(len(rows))
+        scores = np.empty((len(rows), self.size))
         # Squared distances in the kernel's feature space, to the nearest of the points.
-        near = kernel.diagonal(self.points)[:, None] - 2 * kernel(self.points, rows)
-        distance = near.min(axis=0) + kernel.diagonal(rows)
-        own = mean[everywhere, arm]
-        others = mean.copy() if among is None else np.where(among, mean, -np.inf)
-        others[everywhere, arm] = -np.inf
-        best = others.max(axis=1)
-        lead = np.where(np.isneginf(best), 0.0, best - own)
-        found = np.stack([distance, lead, own, self.surprise[arm]], axis=1)
-        scores = np.concatenate([found, rows[:, self.columns]], axis=1)
-        return np.where(np.isnan(scores), np.inf, scores)
+        near = kernel(self.points, rows)
+        near *= -2.0
+        near += kernel.diagonal(self.points)[:, None]
+        scores[:, 0] = near.min(axis=0) + kernel.diagonal(rows)
+        scores[:, 2] = own = mean[everywhere, arm]
+        others = mean.T.copy() if among is None else np.where(among.T, mean.T, -np.inf)
+        others[arm, everywhere] = -np.inf
+        best = others.max(axis=0)
+        scores[:, 1] = np.where(np.isneginf(best), 0.0, best - own)
+        scores[:, 3] = self.surprise[arm]
+        scores[:, len(STATISTICS) :] = rows[:, self.columns]
+        scores[np.isnan(scores)] = np.inf
+        return scores
 
 
 class Answered(NamedTuple):

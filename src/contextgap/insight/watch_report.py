@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base import html
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label, encode_label
 
-_SPANS = 64  # parts into which the time since the start is divided
+_FINE = 16  # how many times older than long spans of time are
 
 
 class Interval(NamedTuple):
@@ -258,50 +259,37 @@ class WatchReport:
 
 
 class Spans:
-    """Sums over spans of time, all equally long; when there are too many, two become one."""
+    """Sums over spans of time, each at most a sixteenth as long as it is old."""
 
-    def __init__(self, **shapes: tuple[int, ...]) -> None:
-        self.width = 1
-        self.rows = 0
-        self.sums = {name: np.zeros((_SPANS, *shape)) for name, shape in shapes.items()}
-        self.evidence = np.zeros(_SPANS)  # the most of it in every span
+    def __init__(self, columns: int) -> None:
+        self.ends = np.zeros(0, dtype=np.intp)  # how many rows there were at the end of each
+        self.sums = np.zeros((0, columns))
+        self.evidence = np.zeros(0)  # the most of it in every span
 
-    def add(self, noted: Mapping[str, Any], evidence: FloatArray) -> None:
-        """Take in columns of new rows."""
-        before, self.rows = self.rows, self.rows + len(evidence)
-        while self.rows > _SPANS * self.width:
-            for name, sums in self.sums.items():
-                pairs = sums[::2] + sums[1::2]
-                self.sums[name] = np.concatenate([pairs, np.zeros_like(pairs)])
-            most = np.maximum(self.evidence[::2], self.evidence[1::2])
-            self.evidence = np.concatenate([most, np.zeros_like(most)])
-            self.width *= 2
-        spans = np.arange(before, self.rows) // self.width
-        firsts = np.flatnonzero(np.diff(spans, prepend=-1))
-        for name, values in noted.items():
-            self.sums[name][spans[firsts]] += np.add.reduceat(values.astype(float), firsts)
-        most = np.maximum.reduceat(evidence, firsts)
-        self.evidence[spans[firsts]] = np.maximum(self.evidence[spans[firsts]], most)
+    @property
+    def rows(self) -> int:
+        """How many rows there were."""
+        return int(self.ends[-1]) if len(self.ends) else 0
 
-    def since(self, row: int) -> tuple[int, dict[str, FloatArray]]:
-        """Return sums since a row, or somewhat before, and where that is."""
-        first = min(row, max(0, self.rows - 1)) // self.width
-        return first * self.width, {
-            name: sums[first:].sum(axis=0) for name, sums in self.sums.items()
-        }
+    def add(self, noted: FloatArray, evidence: FloatArray) -> None:
+        """Take in new rows."""
+        ends = np.append(self.ends, self.rows + np.arange(1, len(noted) + 1))
+        # Where a span ends does not depend on when rows came together.
+        unit = np.left_shift(1, np.log2(np.maximum(1, (ends[-1] - ends) / _FINE)).astype(np.intp))
+        last = np.flatnonzero(ends % unit == 0)
+        firsts = np.append(0, last[:-1] + 1)
+        self.ends = ends[last]
+        self.sums = np.add.reduceat(np.concatenate([self.sums, noted]), firsts)
+        self.evidence = np.maximum.reduceat(np.append(self.evidence, evidence), firsts)
 
-    def over_time(self) -> dict[str, FloatArray]:
-        """Return averages of every span that has begun."""
-        count = math.ceil(self.rows / self.width)
-        sums = {name: values[:count] for name, values in self.sums.items() if values.ndim == 1}
-        with np.errstate(invalid="ignore"):
-            return {
-                "row": np.cumsum(sums["rows"]),
-                "expected_regret": sums["regret"] / sums["looked"],
-                "certificate": sums["bound"] / sums["looked"],
-                "outside": sums["outside"] / sums["rows"],
-                "evidence": self.evidence[:count].copy(),
-            }
+    def of(self, row: NDArray[np.intp] | int) -> NDArray[np.intp]:
+        """Return the places of the spans that rows are in."""
+        return np.searchsorted(self.ends, row, side="right")
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many rows each has."""
+        return np.diff(self.ends, prepend=0)
 
 
 def _number(value: float) -> str:

@@ -157,6 +157,7 @@ def header(
     if watch is not None:
         macros["WATCH_FAILURE"] = repr(watch.failure_probability)
         macros["WATCH_COLUMNS"] = len(watch.scores.columns)
+        macros["WATCH_BLOCK"] = f"{watch.block}U"
     meaning, fallback = _BEST_ON_AVERAGE, ""
     if rule.fallback is not None:
         bound = (
@@ -384,8 +385,7 @@ def _watched(watch: Watch, real: Real) -> list[str]:
     scores, ranks, double = watch.scores, watch.ranks, Real(False)
     points, kernel = scores.points, watch.policy.kernel
     seen = kernel.warp(points) if isinstance(kernel, kernels.Warped) else points
-    sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_BLOCK": f"{watch.block}U"}
-    sizes["WATCH_SALT"] = f"UINT64_C({watch.salt})"
+    sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_SALT": f"UINT64_C({watch.salt})"}
     return [
         _macros(sizes),
         array(real, "watch_points", seen.ravel(), "what distances are measured to"),

@@ -2,7 +2,7 @@
 /* The watch, as in contextgap's insight/betting.py: conformal p-values, and bets on them. */
 #define WATCH_EARLY 1000.0  /* rows after which a change counts as late */
 #define WATCH_SMALLEST 1e-5 /* p-value that counts */
-#define WATCH_RICHEST 1e60
+#define WATCH_RICHEST 1e30
 
 /* SplitMix64's finaliser of a place, as a number between 0 and 1, which breaks ties. */
 static double tie_breaker(uint64_t place)
@@ -62,38 +62,30 @@ static double p_value(uint32_t *counts, const double *edges, double score, doubl
     return (above + (tie * (double)counts[bin])) / total;
 }
 
-static void bet(double *won, double stake, double p)
+static void bet(float *won, double stake, double p)
 {
-    for (int side = 0; side < 2; side++) {
-        const double q = (side == 0) ? p : (1.0 - p);
-        const double small = (q < WATCH_SMALLEST) ? WATCH_SMALLEST : q;
-        const double root = sqrt(small);
-        const double fair = 1.0 - (2.0 * small);
-        const double paid[CONTEXTGAP_WATCH_BETS / 2] = {1.0 + (0.5 * fair), 1.0 + (0.9 * fair),
-                                                        0.5 / root, 0.25 / (root * sqrt(root))};
-        for (int i = 0; i < (CONTEXTGAP_WATCH_BETS / 2); i++) {
-            double *own = &won[(2 * i) + side];
-            *own = (*own + stake) * paid[i];
-            *own = (*own > WATCH_RICHEST) ? WATCH_RICHEST : *own;
-        }
+    for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_BETS; i++) {
+        const double side = ((i % 2U) == 0U) ? p : (1.0 - p);
+        const double q = (side < WATCH_SMALLEST) ? WATCH_SMALLEST : side;
+        const double paid = (i < 2U) ? (1.5 - q) : (0.5 / sqrt(q));
+        const double now = ((double)won[i] + stake) * paid;
+        won[i] = (float)((now > WATCH_RICHEST) ? WATCH_RICHEST : now);
     }
 }
 
 /* Bet on the averages of a block. */
-static void end_block(contextgap_watch *watch)
+static void end_block(contextgap_watch *watch, const double *sums)
 {
-    const uint64_t first = (uint64_t)watch->units * (uint64_t)CONTEXTGAP_WATCH_STATISTICS;
+    const double t = (double)(watch->rows / CONTEXTGAP_WATCH_BLOCK);
+    const uint64_t first = (uint64_t)((watch->rows / CONTEXTGAP_WATCH_BLOCK) - 1U) *
+                           (uint64_t)CONTEXTGAP_WATCH_STATISTICS;
     const double share = 1.0 / (double)(CONTEXTGAP_WATCH_STATISTICS * CONTEXTGAP_WATCH_BETS);
-    watch->units++;
-    const double t = (double)watch->units;
     const double stake =
         share * ((0.5 * WATCH_EARLY) / (((t + WATCH_EARLY) - 1.0) * (t + WATCH_EARLY)));
     for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_STATISTICS; i++) {
-        const double score = watch->sums[i] / (double)WATCH_BLOCK;
+        const double score = sums[i] / (double)CONTEXTGAP_WATCH_BLOCK;
         const double *edges = &watch_edges[i * (size_t)(CONTEXTGAP_WATCH_BINS - 1)];
-        const double p = p_value(watch->counts[i], edges, score, tie_breaker(first + i));
-        bet(watch->won[i], stake, p);
-        watch->sums[i] = 0.0;
+        bet(watch->won[i], stake, p_value(watch->counts[i], edges, score, tie_breaker(first + i)));
     }
     if ((watch->alarm == 0U) &&
         (contextgap_watch_evidence(watch) >= (1.0 / CONTEXTGAP_WATCH_FAILURE))) {
@@ -106,19 +98,20 @@ void contextgap_watch_start(contextgap_watch *watch)
     watch->rows = 0U;
     watch->failed = 0U;
     watch->alarm = 0U;
-    watch->units = 0U;
     for (size_t arm = 0; arm < (size_t)CONTEXTGAP_ARMS; arm++) {
         watch->arms[arm] = 0U;
     }
     for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_STATISTICS; i++) {
-        watch->sums[i] = 0.0;
         for (size_t bin = 0; bin < (size_t)CONTEXTGAP_WATCH_BINS; bin++) {
             watch->counts[i][bin] = watch_counts[(i * (size_t)CONTEXTGAP_WATCH_BINS) + bin];
         }
         for (size_t one = 0; one < (size_t)CONTEXTGAP_WATCH_BETS; one++) {
             watch->won[i][one] =
-                0.5 / (double)(CONTEXTGAP_WATCH_STATISTICS * CONTEXTGAP_WATCH_BETS);
+                0.5F / (float)(CONTEXTGAP_WATCH_STATISTICS * CONTEXTGAP_WATCH_BETS);
         }
+#if CONTEXTGAP_WATCH_BLOCK > 1
+        watch->sums[i] = 0.0;
+#endif
     }
 }
 
@@ -136,28 +129,40 @@ int contextgap_watch_see(contextgap_watch *watch, const contextgap_real *context
     } else {
         watch->rows++;
         watch->arms[decision->arm]++;
-        watch->sums[0] += distance_to_log(x);
-        watch->sums[1] += lead(eligible, decision);
-        watch->sums[2] += (double)decision->mean[decision->arm];
-        watch->sums[3] += watch_surprise[decision->arm];
+        double scores[CONTEXTGAP_WATCH_STATISTICS];
+        scores[0] = distance_to_log(x);
+        scores[1] = lead(eligible, decision);
+        scores[2] = (double)decision->mean[decision->arm];
+        scores[3] = watch_surprise[decision->arm];
         for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_COLUMNS; i++) {
-            watch->sums[4U + i] += (double)x[watch_columns[i]];
+            scores[4U + i] = (double)x[watch_columns[i]];
         }
-        if ((watch->rows % WATCH_BLOCK) == 0U) {
-            end_block(watch);
+#if CONTEXTGAP_WATCH_BLOCK > 1
+        for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_STATISTICS; i++) {
+            watch->sums[i] += scores[i];
         }
+        if ((watch->rows % CONTEXTGAP_WATCH_BLOCK) == 0U) {
+            end_block(watch, watch->sums);
+            for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_STATISTICS; i++) {
+                watch->sums[i] = 0.0;
+            }
+        }
+#else
+        end_block(watch, scores);
+#endif
     }
     return (watch->alarm > 0U) ? 1 : 0;
 }
 
 double contextgap_watch_evidence(const contextgap_watch *watch)
 {
-    const double reserve = (0.5 * WATCH_EARLY) / ((double)watch->units + WATCH_EARLY);
+    const double t = (double)(watch->rows / CONTEXTGAP_WATCH_BLOCK);
+    const double reserve = (0.5 * WATCH_EARLY) / (t + WATCH_EARLY);
     double most = 0.0;
     for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_STATISTICS; i++) {
         double total = reserve / (double)CONTEXTGAP_WATCH_STATISTICS;
         for (size_t one = 0; one < (size_t)CONTEXTGAP_WATCH_BETS; one++) {
-            total += watch->won[i][one];
+            total += (double)watch->won[i][one];
         }
         most = (total > most) ? total : most;
     }

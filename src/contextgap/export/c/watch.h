@@ -1,9 +1,10 @@
 /* The watch over an exported policy: a test by betting whether contexts are still like those that
  * the policy was learnt from. It may be looked at after every row; the probability that it ever
- * gives a false alarm is at most CONTEXTGAP_WATCH_FAILURE. Numbers are those of Python's Watch.
+ * gives a false alarm is at most CONTEXTGAP_WATCH_FAILURE. Numbers are those of Python's Watch, up
+ * to the rounding of wealth to floats.
  *
- * A contextgap_watch is the caller's: 136 bytes for each of CONTEXTGAP_WATCH_STATISTICS, 4 for each
- * arm and 16 more. Nothing is static, nothing is allocated.
+ * A contextgap_watch is the caller's: 48 bytes for each of CONTEXTGAP_WATCH_STATISTICS (56 if rows
+ * come in blocks), 4 for each arm and 12 more. Nothing is static, nothing is allocated.
  */
 #ifndef CONTEXTGAP_WATCH_H
 #define CONTEXTGAP_WATCH_H
@@ -16,18 +17,19 @@ extern "C" {
 
 /* Distance to the log, lead over other arms, expected reward, decision; columns. */
 #define CONTEXTGAP_WATCH_STATISTICS (4 + CONTEXTGAP_WATCH_COLUMNS)
-#define CONTEXTGAP_WATCH_BINS 16
-#define CONTEXTGAP_WATCH_BETS 8
+#define CONTEXTGAP_WATCH_BINS 8
+#define CONTEXTGAP_WATCH_BETS 4
 
 typedef struct {
-    uint32_t rows;                    /* rows seen */
-    uint32_t failed;                  /* rows at which nothing could be computed, not counted */
-    uint32_t alarm;                   /* the row of the alarm; 0 without one */
-    uint32_t units;                   /* blocks of rows bet on */
-    uint32_t arms[CONTEXTGAP_ARMS];   /* how often each arm was answered */
+    uint32_t rows;                  /* rows seen */
+    uint32_t failed;                /* rows at which nothing could be computed, not counted */
+    uint32_t alarm;                 /* the row of the alarm; 0 without one */
+    uint32_t arms[CONTEXTGAP_ARMS]; /* how often each arm was answered */
     uint32_t counts[CONTEXTGAP_WATCH_STATISTICS][CONTEXTGAP_WATCH_BINS];
-    double won[CONTEXTGAP_WATCH_STATISTICS][CONTEXTGAP_WATCH_BETS];
+    float won[CONTEXTGAP_WATCH_STATISTICS][CONTEXTGAP_WATCH_BETS];
+#if CONTEXTGAP_WATCH_BLOCK > 1
     double sums[CONTEXTGAP_WATCH_STATISTICS]; /* of the block that has begun */
+#endif
 } contextgap_watch;
 
 /* Begin. */
