@@ -117,7 +117,7 @@ class Watch:
     True
     >>> _ = watch.see(rng.uniform(0.8, 1.4, size=(200, 1)))
     >>> print(watch.alarm)
-    column 0 is outside what was seen in 46 % of rows since row 1,000; explore there
+    column 0 is outside what was seen in 33 % of rows since row 914; explore there
     """
 
     def __init__(
