@@ -7,7 +7,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.export.c.build import CompiledPolicy
-from contextgap.models import Exclusive, ExclusiveModel, describe_model, restored_model
+from contextgap.models import ExactModel, Exclusive, ExclusiveModel, describe_model, restored_model
 from contextgap.models.tuning.exclusive import LeaveOneOut
 from tests.oracle_model import DenseHistoryModel
 
@@ -201,3 +201,64 @@ def test_learner_goes_on_from_a_file_and_exports_decide_the_same(tmp_path):
         policy.to_c(tmp_path / "c")
         found = CompiledPolicy(tmp_path / "c").recommend(contexts)
         np.testing.assert_array_equal(found, policy.recommend(contexts).astype(int))
+
+
+def of_own_rewards(model):
+    log = model.observed
+    own = ExactModel(model.kernel, model.ridge, model.n_arms, model.prior_mean)
+    own.observe_many(log.contexts, log.arms, log.rewards)
+    return own
+
+
+def test_the_model_of_own_rewards_follows_every_change():
+    model, (contexts, arms, rewards) = filled(30), data()
+    mark = model.mark()
+    copy = model.snapshot()
+    for change in (
+        lambda: None,
+        lambda: model.observe(contexts[30], int(arms[30]), float(rewards[30])),
+        lambda: model.observe_many(contexts[31:], arms[31:], rewards[31:]),
+        model.add_arm,
+    ):
+        change()
+        every = range(model.n_arms)
+        same(
+            model.of_own_rewards().posterior(NEW, every),
+            of_own_rewards(model).posterior(NEW, every),
+        )
+    model = filled(30)
+    model.of_own_rewards()
+    model.observe(contexts[30], int(arms[30]), float(rewards[30]))
+    model.of_own_rewards()
+    model.rewind(mark)
+    for each in (model, copy):
+        same(
+            each.of_own_rewards().posterior(NEW, range(3)),
+            of_own_rewards(each).posterior(NEW, range(3)),
+        )
+    exact = model.of_own_rewards()
+    assert exact.of_own_rewards() is exact
+
+
+def classes_told(rounds=60):
+    rng = np.random.default_rng(3)
+    told = rng.uniform(-1, 1, (rounds, 2))
+    right = 2 * (told[:, 0] > 0) + (told[:, 1] > 0)
+    arms = rng.integers(4, size=rounds)
+    return cg.Learner(4, seed=0).fit(told, arms, (arms == right).astype(float))
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_picks_are_optimistic_about_own_rewards(count):
+    learner = classes_told()
+    model = learner.state.model
+    assert isinstance(model, ExclusiveModel)
+    contexts = np.random.default_rng(4).uniform(-1, 1, (count, 2))
+    picks, pending = learner.ask(contexts), {}
+    own = of_own_rewards(model)
+    for context, pick in zip(contexts, picks.tolist(), strict=True):
+        found = own.posterior(context, range(4), pending)
+        assert pick == np.argmax(found.mean + 4 * found.std)
+        pending.setdefault(pick, []).append(context)
+    one_by_one = classes_told()
+    assert picks.tolist() == [one_by_one.ask(context) for context in contexts]

@@ -161,6 +161,7 @@ class View:
 
     def moment(self, context: FloatArray, row: int = 0) -> Moment:
         """Return what an explorer sees at one context, which is so many rows into the batch."""
+        own = self._own_posterior if self.model.implies else None
         return Moment(
             believe=lambda: Belief(self._posterior(context, row), self.width),
             pulls=self.pulls(),
@@ -173,6 +174,7 @@ class View:
             read=self.read,
             kernel_at=lambda reference: self._kernel_at(context, reference),
             costs=None if (costs := self._costs(context[None])) is None else costs[0],
+            believe_own=None if own is None else lambda: Belief(own(context, row), self.width),
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
@@ -209,6 +211,13 @@ class View:
         if self.batch is not None:
             return self.batch.posterior(row, self.active)
         return self.model.posterior(context, self.active, self.pending.by_arm)
+
+    def _own_posterior(self, context: FloatArray, row: int) -> Posterior:
+        """Return the posterior from every arm's own rewards alone."""
+        if self.batch is not None:
+            return self.batch.own.posterior(row, self.active)
+        model = self.model.of_own_rewards()
+        return model.posterior(context, self.active, self.pending.by_arm)
 
     def _look_ahead(
         self, context: FloatArray, row: int, reference: IntArray | FloatArray

@@ -300,6 +300,7 @@ class Model(ABC):
     version: ClassVar[int] = 1  # version of its arrays in files
     related: ClassVar[bool] = False  # whether a reward of one arm says something about others
     shares: ClassVar[bool] = False  # whether it does so by covariances of arms
+    implies: ClassVar[bool] = False  # whether it implies what others would have paid
     common_support: ClassVar[bool] = False  # whether all arms' supports have the same points
     approximate: ClassVar[bool] = False  # whether it is another posterior than guarantees rest on
     file_version: ClassVar[int] = 2  # the file format version that such files need
@@ -376,6 +377,10 @@ class Model(ABC):
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
         """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
+
+    def of_own_rewards(self) -> Model:
+        """Return the model without implied rewards; this one where rewards imply no others."""
+        return self
 
     def predictor(self, arms: Sequence[int]) -> Predictor:
         """Return what answers at many contexts, faster where it can; valid until a change."""

@@ -36,6 +36,7 @@ class Batch:
     ) -> None:
         self.model, self.contexts, self.pending = model, contexts, pending
         self.arms = tuple(arms)
+        self._own: Batch | None = None
         self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
         self._block = range(0)
 
@@ -53,6 +54,16 @@ class Batch:
         return known._replace(
             mean=mean, std=root(variance), information_gain=gain, covariance=covariance
         )
+
+    @property
+    def own(self) -> Batch:
+        """The same for the model of every arm's own rewards."""
+        model = self.model.of_own_rewards()
+        if model is self.model:
+            return self
+        if self._own is None:
+            self._own = Batch(model, self.contexts, self.arms, self.pending)
+        return self._own
 
     def look_ahead(
         self, place: int, arms: Sequence[int], reference: IntArray | FloatArray
@@ -76,6 +87,8 @@ class Batch:
 
     def add(self, place: int, arm: int) -> None:
         """Count a pick at one of the contexts, which is pending from now on."""
+        if self._own is not None:
+            self._own.add(place, arm)
         if place not in self._block:
             return  # those that come before a block are in it from the start
         row, column = place - self._block.start, self.arms.index(arm)

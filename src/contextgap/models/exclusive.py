@@ -60,7 +60,7 @@ class ExclusiveModel(ExactModel):
 
     kind = "exclusive"
     file_version = 2
-    related = True
+    related = implies = True
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class ExclusiveModel(ExactModel):
         super().__init__(kernel, ridge, n_arms, prior_mean)
         self.alike = Exclusive(**{"low": 0.0, "high": 1.0, "doubt": 1.0, **exclusive})
         self._rows = [Rows(dtype=np.intp) for _ in range(n_arms)]
+        self._unimplied: ExactModel | None = None
 
     def settings(self) -> dict[str, Any]:
         return asdict(self.alike)
@@ -82,6 +83,19 @@ class ExclusiveModel(ExactModel):
 
     def row_noise(self, arm: int) -> FloatArray | None:
         return self._arms[arm].noise.view
+
+    def of_own_rewards(self) -> ExactModel:
+        # Kept up to date from one call to the next.
+        log, own = self.observed, self._unimplied
+        if own is None or own.n_arms != self.n_arms or len(own) > len(self):
+            own = self._unimplied = ExactModel(
+                self.kernel, self.ridge, self.n_arms, self.prior_mean
+            )
+        if len(own) < len(self):
+            new = slice(len(own), None)
+            noise = log.noise[new] if log.has_noise else None
+            own.observe_many(log.contexts[new], log.arms[new], log.rewards[new], noise)
+        return own
 
     def add_arm(self, features: Sequence[float] | None = None) -> None:
         super().add_arm(features)
@@ -138,7 +152,7 @@ class ExclusiveModel(ExactModel):
             arm.rewind(own, gain)
             rows.truncate(own)
         self.observed.truncate(size)
-        self._asked, self._kept = None, {}
+        self._asked, self._kept, self._unimplied = None, {}, None
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         # What an observation implies for other arms is left out with it.
@@ -166,6 +180,7 @@ class ExclusiveModel(ExactModel):
 
     def snapshot(self) -> Self:
         other = super().snapshot()
+        other._unimplied = None
         other.alike, other._rows = self.alike, [Rows.of(own.view) for own in self._rows]
         return other
 

@@ -58,6 +58,9 @@ class Moment:
         current one: shape (m + 1, m + 1), the current one last.
     costs
         What trying each arm costs, about; None if all cost the same.
+    believe_own
+        Where at most one arm pays at a context, computes the belief from every arm's own rewards,
+        without what rewards of other arms imply; else None.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Moment:
     read: Callable[[Any], FloatArray] = as_numbers
     kernel_at: Callable[[IntArray | FloatArray], FloatArray] = _cannot_look_ahead
     costs: FloatArray | None = None
+    believe_own: Callable[[], Belief] | None = None
 
     @lazy
     def belief(self) -> Belief:

@@ -37,6 +37,8 @@ _FAR = 40.0
 _NEAR, _LEFT = 6.0, 2e-10  # moves below it by the first factor gain less than the second times them
 _FIRST = 4  # gains with the largest bounds, which are computed first
 _REPEATS = 256  # rewards of one arm that GainOrGap looks ahead to
+_OPTIMISM = 4.0  # standard deviations, where at most one arm pays at a context
+_TIE = 1e-9  # of the highest upper bound, so that rounding decides nothing
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,11 @@ class GainOrGap(Explorer):
     The gain is that of the knowledge gradient with repeated rewards. Where arms share what they
     learn, computing it takes many times as long, and Contextual-Gap picks instead.
 
+    Where at most one arm pays at a context, as with classes, a success settles all arms and a
+    failure only one. There the arm with the highest upper bound is tried, of 4 standard deviations
+    and from every arm's own rewards: what a success of another arm implies may be wrong, and would
+    never be tried again.
+
     .. versionadded:: 0.2
 
     Examples
@@ -194,7 +201,11 @@ class GainOrGap(Explorer):
     reason: ClassVar[str] = "the highest expected gain, or where arms share the one that says more"
 
     def pick(self, moment: Moment) -> int:
-        """Return the pick of the explorer that suits the model."""
+        """Return the pick of the rule that suits the model."""
+        if moment.believe_own is not None and moment.costs is None:
+            belief = moment.believe_own()
+            upper = belief.mean + _OPTIMISM * belief.std
+            return int((upper >= upper.max() - _TIE * abs(upper.max())).argmax())
         return _suited(moment.shares).pick(moment)
 
     def choose(self, pool: Pool) -> int:
