@@ -79,9 +79,9 @@ class Scenario(Problem):
                 f"performance must have the shape of rewards, {shapes[0]}, got {shapes[1]}"
             )
         if self.feature_cost is None:
-            object.__setattr__(self, "feature_cost", np.zeros(len(self.rewards)))
+            checks.settle(self, feature_cost=np.zeros(len(self.rewards)))
         super().__post_init__()
-        object.__setattr__(self, "instances", tuple(np.asarray(self.instances).tolist()))
+        checks.settle(self, instances=tuple(np.asarray(self.instances).tolist()))
 
     @classmethod
     def from_frame(
@@ -253,7 +253,7 @@ class AlgorithmSelection(FixedData):
     scale: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", read_path(self.folder))
+        checks.settle(self, folder=read_path(self.folder))
         if self.performance not in _PENALTIES:
             raise ValueError(
                 f"performance must be one of {sorted(_PENALTIES)}, got {self.performance!r}"

@@ -131,16 +131,8 @@ class Problem:
                     f"observations must have the shape of rewards, {rewards.shape}, "
                     f"got {observations.shape}"
                 )
-        canonical = {
-            "contexts": contexts,
-            "rewards": rewards,
-            "arms": arms,
-            "columns": columns,
-            "observations": observations,
-            "schema": schema,
-        }
-        for field, value in canonical.items():
-            object.__setattr__(self, field, value)
+        checks.settle(self, contexts=contexts, columns=columns, schema=schema)
+        checks.settle(self, rewards=rewards, arms=arms, observations=observations)
         for field, kind in self._facts.items():
             fact: NDArray[Any] = np.array(getattr(self, field), dtype=kind)
             if fact.shape not in ((len(self),), rewards.shape):
@@ -148,7 +140,7 @@ class Problem:
                     f"{field} must have an entry for each of {len(self)} rows, "
                     f"got shape {fact.shape}"
                 )
-            object.__setattr__(self, field, frozen(fact))
+            checks.settle(self, **{field: frozen(fact)})
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -510,10 +502,12 @@ class Sinusoids(Maker):
     first: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_arms", checks.whole("n_arms", self.n_arms, least=1))
-        noise = checks.at_least("noise", self.noise, 0, "a standard deviation")
-        object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "first", checks.whole("first", self.first, least=0))
+        checks.settle(
+            self,
+            n_arms=checks.whole("n_arms", self.n_arms, least=1),
+            noise=checks.at_least("noise", self.noise, 0, "a standard deviation"),
+            first=checks.whole("first", self.first, least=0),
+        )
 
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
         """Return ``n`` independent rows, 3000 by default; noise does not change their contexts."""
@@ -593,16 +587,17 @@ class Table(FixedData):
     scale: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", read_path(self.path))
-        object.__setattr__(self, "rewards", read_names("rewards", self.rewards))
-        if self.arms is not None:
-            object.__setattr__(self, "arms", read_labels(self.arms))
-        if self.kinds:
-            object.__setattr__(self, "kinds", Columns(self.kinds))
+        checks.settle(
+            self,
+            path=read_path(self.path),
+            rewards=read_names("rewards", self.rewards),
+            arms=None if self.arms is None else read_labels(self.arms),
+            kinds=Columns(self.kinds) if self.kinds else self.kinds,
+        )
         named = {"exclude": self.exclude or None, "missing": self.missing or None}
         for argument, names in {**named, "context": self.context}.items():
             if names is not None:
-                object.__setattr__(self, argument, read_names(argument, names))
+                checks.settle(self, **{argument: read_names(argument, names)})
         _check_apart(self.context or (), "context", self.rewards, "rewards")
 
     def load(self) -> Problem:
@@ -691,7 +686,8 @@ class SensorLog(FixedData):
 
     def __post_init__(self) -> None:
         path = read_path(self.path)
-        object.__setattr__(self, "path", path)
+        arms = None if self.arms is None else read_labels(self.arms)
+        checks.settle(self, path=path, arms=arms)
         for argument in ("noise", "telemetry"):
             names = getattr(self, argument)
             if names is None:
@@ -701,9 +697,7 @@ class SensorLog(FixedData):
                     f"{argument} must be left out for a MATLAB file, which has no column names, "
                     f"got {names!r}"
                 )
-            object.__setattr__(self, argument, read_names(argument, names))
-        if self.arms is not None:
-            object.__setattr__(self, "arms", read_labels(self.arms))
+            checks.settle(self, **{argument: read_names(argument, names)})
 
     def load(self) -> Problem:
         """Return the whole log, in time order."""

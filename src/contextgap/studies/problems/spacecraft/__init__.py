@@ -219,12 +219,9 @@ class Spacecraft(Maker):
         limit = checks.real("known_below", self.known_below, "degrees of dipole latitude")
         if not 0 < limit <= 90:
             raise ValueError(f"known_below must be degrees above 0, at most 90, got {limit:g}")
-        object.__setattr__(self, "known_below", limit)
-        object.__setattr__(self, "tle", _read_tle(self.tle))
-        for name, value in vars(self._sources).items():
-            object.__setattr__(self, name, value)
+        checks.settle(self, known_below=limit, tle=_read_tle(self.tle), **vars(self._sources))
         if not isinstance(self.telemetry, str):
-            object.__setattr__(self, "telemetry", tuple(self.telemetry))
+            checks.settle(self, telemetry=tuple(self.telemetry))
         self._channels  # noqa: B018  # unknown ones are errors here, not when sampling
 
     @property
@@ -319,7 +316,7 @@ class MagnetometerBench(Maker):
 
     def __post_init__(self) -> None:
         noise = checks.at_least("noise", self.noise, 0, "a standard deviation in nT")
-        object.__setattr__(self, "noise", noise)
+        checks.settle(self, noise=noise)
 
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
         """Return ``n`` operating states, 6000 by default, in random order or as recorded.

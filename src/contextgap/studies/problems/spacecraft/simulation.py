@@ -696,7 +696,7 @@ class Sources:
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = checks.at_least(name, getattr(self, name), 0, "a factor")
-            object.__setattr__(self, name, value)
+            checks.settle(self, **{name: value})
 
 
 def interference(currents: FloatArray, motion: Motion) -> FloatArray:
