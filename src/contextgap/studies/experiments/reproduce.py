@@ -40,7 +40,7 @@ from contextgap.studies.experiments.compare import (
     tune_and_compare,
 )
 from contextgap.studies.experiments.run import fly
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.studies.experiments.tune import (
     PAPER_BANDWIDTHS,
     PAPER_RIDGES,
@@ -313,17 +313,18 @@ def thinned(grid: Grid, size: int) -> Grid:
 def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
     """Fly every mission, its place the seed, with every entry; return regret by orbit."""
     pandas = study_import("pandas")
-    places = [
-        (
+    tasks = [
+        Task(
+            fly_once,
+            {"mission": mission, **entry.settings, "seed": seed},
             {"method": entry.label, "seed": seed},
-            Task(fly_once, {"mission": mission, **entry.settings, "seed": seed}),
         )
         for entry in entries
         for seed, mission in enumerate(missions)
     ]
     tables = [
-        pandas.DataFrame({**label, **result}).drop(columns="seconds")
-        for label, result in execute_labelled(places, **how)
+        pandas.DataFrame({**task.label, **result}).drop(columns="seconds")
+        for task, result in zip(tasks, execute(tasks, **how), strict=True)
     ]
     return pandas.concat(tables, ignore_index=True)
 
