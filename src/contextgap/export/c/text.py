@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from contextgap import kernels
 from contextgap.base.arrays import IntArray
@@ -39,7 +38,6 @@ from contextgap.export.parity import Answers, is_near_tie
 from contextgap.export.rule import (
     DecisionRule,
     ExportError,
-    SharedTable,
     check_kernel,
     has_unknown_level,
     seen_ranges,
@@ -275,71 +273,50 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
 
 
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
-    shared = rule.shared
-    vectors = _own_numbers(rule, layout) if shared is None else _shared_numbers(rule, layout)
-    if rule.fallback is not None:
-        low, high = seen_ranges(rule.fallback, rule, layout.real.dtype)
-        vectors.append(("seen_low", low, "the lowest of each number in the observed range"))
-        vectors.append(("seen_high", high, "the highest"))
-    return [array(layout.real, name, np.ravel(values), said) for name, values, said in vectors]
-
-
-def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
-    arms, form = rule.arms, layout.form
-    first = arms[:1] if rule.common else arms  # whose support and factor are written
+    form, shared = layout.form, rule.shared
+    every: Sequence[Any] = rule.arms if shared is None else [shared]
+    first = every[:1] if rule.common else every  # whose support and factor are written
     points = "inducing points" if rule.common else "observed contexts, arm after arm"
-    vectors = [("support", [rule.warped(arm.support) for arm in first], points)]
+    vectors = [("support", [rule.warped(each.support) for each in first], points)]
     if form.mean_from_weights:
-        vectors.append(("weights", [arm.weights for arm in arms], "mean = prior + weights . k"))
+        weights = [each.weights for each in every]
+        vectors.append(("weights", weights, "mean = prior + weights . k, arm after arm"))
     else:
-        innovations = [arm.innovations for arm in arms]
+        innovations = [each.innovations for each in every]
         vectors.append(("innovations", innovations, "mean = prior + innovations . v"))
     if form.has_widths:
-        factors = [arm.factor for arm in first]
-        vectors.append(("factor", factors, "lower triangles of the arms' factors, by rows"))
+        factors = [each.factor for each in first]
+        vectors.append(("factor", factors, "lower triangles of factors, by rows"))
         if rule.common:
-            added = [arm.added for arm in arms]
+            added = [each.added for each in every]
             vectors.append(("added", added, "those of the factors that add variance"))
         full = form is Form.LOOK_BACK
-        reach = [arm.reach if full else arm.reach[-1:] for arm in arms]
+        reach = [np.atleast_1d(each.reach)[0 if full else -1 :] for each in every]
         after = " after 0, 1, ... observations" if full else ""
         vectors.append(("reach", reach, f"half width over standard deviation{after}"))
+        if shared is not None:
+            unlike = 2 - 2 * shared.among
+            vectors.append(("alike", [shared.alike], "correlations of arms with those observed"))
+            vectors.append(("unlike", [unlike], "of two arms: variance of their difference over k"))
+    if rule.fallback is not None:
+        low, high = seen_ranges(rule.fallback, rule, layout.real.dtype)
+        vectors.append(("seen_low", [low], "the lowest of each number in the observed range"))
+        vectors.append(("seen_high", [high], "the highest"))
     return [
-        (name, np.concatenate([part.ravel() for part in parts]), said)
+        array(layout.real, name, np.concatenate([np.ravel(part) for part in parts]), said)
         for name, parts, said in vectors
     ]
 
 
-def _shared_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
-    table = cast(SharedTable, rule.shared)
-    support = rule.warped(table.support)
-    vectors: list[tuple[str, ArrayLike, str]] = [("support", support, "observed contexts")]
-    if layout.form.mean_from_weights:
-        vectors.append(("weights", table.weights, "mean = prior + weights . k, arm after arm"))
-    else:
-        vectors.append(("innovations", table.innovations, "mean = prior + innovations . v"))
-    if layout.form.has_widths:
-        vectors += [
-            ("factor", table.factor, "lower triangle of the factor, by rows"),
-            ("reach", [table.reach], "half width over standard deviation"),
-            ("alike", table.alike, "correlations of arms with those observed"),
-            ("unlike", 2 - 2 * table.among, "of two arms: variance of their difference over k"),
-        ]
-    return vectors
-
-
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
-    if rule.shared is not None:
-        found = [integers("sizes", "size_t", layout.sizes[:1], "observations")]
-        if layout.form.has_widths:
+    kind = layout.index_type[0]
+    if layout.form is not Form.LOOK_BACK:
+        sizes = layout.sizes if rule.shared is None and not rule.common else layout.sizes[:1]
+        found = [integers("sizes", "size_t", sizes, "points, of each arm or of all")]
+        if rule.shared is not None and layout.form.has_widths:
             whose = rule.shared.whose.tolist()
-            kind = layout.index_type[0]
             found.append(integers("whose", kind, whose, "the column of alike of each point"))
         return found
-    if rule.common:
-        return [integers("sizes", "size_t", layout.sizes[:1], "inducing points")]
-    if layout.form is not Form.LOOK_BACK:
-        return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
     points, entries = (
         [0, *np.cumsum(sizes)[:-1].tolist()]
         for sizes in (layout.sizes, [size * (size + 1) // 2 for size in layout.sizes])
@@ -348,7 +325,7 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     return [
         integers("first_point", "size_t", points, "where each arm's points start"),
         integers("first_entry", "size_t", entries, "where each arm's factor starts"),
-        integers("pulls", layout.index_type[0], pulls, "the arm observed at each step"),
+        integers("pulls", kind, pulls, "the arm observed at each step"),
     ]
 
 
