@@ -44,12 +44,6 @@ from contextgap.export.rule import (
     spread_numbers,
 )
 from contextgap.insight.watch import Watch
-from contextgap.methods.recommenders import (
-    HighestMean,
-    HighestUpper,
-    SmallestGap,
-    SmallestGapInHistory,
-)
 from contextgap.policy.fallback import Status
 from contextgap.tables.columns import Category, Cyclic, Date, Kind
 from contextgap.tables.schema import MOST_LEVELS
@@ -65,12 +59,6 @@ STATUSES = {
     Status.NO_FALLBACK: 6,
 }
 LEVEL_UNKNOWN = 3
-_RULES = {
-    HighestMean: "RULE_MEAN",
-    HighestUpper: "RULE_UPPER",
-    SmallestGap: "RULE_GAP",
-    SmallestGapInHistory: "RULE_HISTORY",
-}
 _HEADER = """\
 /* A frozen decision rule, exported by contextgap {version}. Generated; do not edit.
  *
@@ -251,7 +239,7 @@ def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None 
 def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
     shared, real = rule.shared is not None, layout.real
     macros: dict[str, object] = {
-        "RULE": _RULES[type(rule.recommender)],
+        "RULE": f"RULE_{rule.compares.upper()}",
         "POINTS": "POINTS_SHARED" if shared else f"POINTS_{'COMMON' if rule.common else 'OWN'}",
         "HAS_WEIGHTS": int(layout.form.mean_from_weights),
         "NUMBERS": f"{rule.dimension}U",

@@ -40,7 +40,6 @@ from contextgap.export.rule import (
     read_rows,
     seen_ranges,
 )
-from contextgap.methods.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback, Status
 from contextgap.policy.state import read_truth
@@ -130,7 +129,7 @@ def write_onnx(
 
 
 def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
-    if isinstance(rule.recommender, HighestMean) and not explain and rule.tolerance is None:
+    if rule.compares == "mean" and not explain and rule.tolerance is None:
         return
     panels = (panel for count in _factors(rule) for panel in _panels(count))
     size = sum((end - start) * end for start, end in panels) * itemsize
@@ -190,8 +189,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
 def _numbers_per_context(rule: DecisionRule) -> int:
     """Numbers per context of the graph's largest value: kernel values, or bounds at every step."""
     observations = sum(_factors(rule))
-    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
-    steps = len(rule.pulls) + 1 - rule.first_step if looks_back else 1
+    steps = len(rule.pulls) + 1 - rule.first_step  # 1 without a look-back
     return max(observations, steps, len(rule.labels))
 
 
@@ -398,8 +396,7 @@ class _Emitter:
             self.none, self.alone = count < 0.5, count < 1.5
         self.kernel = KernelGraph(graph, observed_contexts(rule), rule.table, rule.warp)
         self.prior = self.kernel.ones * rule.prior
-        by_means = isinstance(rule.recommender, HighestMean)
-        self.bounds, self.means_alone = bounds, by_means and not bounds
+        self.bounds, self.means_alone = bounds, rule.compares == "mean" and not bounds
 
     def emit(self, explain: bool) -> None:
         graph, rule = self.graph, self.rule
@@ -456,7 +453,7 @@ class _Emitter:
         else:
             upper = self._only(table["upper"], -np.inf)
             gap = when_chosen = self._eligible_gaps(self._gaps(table["lower"], upper))
-            if isinstance(rule.recommender, SmallestGapInHistory):
+            if rule.compares == "history":
                 when_chosen = self._gaps_at_best_step(arms, _states_by_step(rule))
         return self._picked({**table, "gap": gap}, when_chosen)
 
@@ -470,11 +467,10 @@ class _Emitter:
         return self._pick("ArgMax", self.graph.real(shared.weights) @ values + self.prior)
 
     def _picked(self, table: dict[str, Value], gap_when_chosen: Value) -> _Decided:
-        recommender, scores, operator = self.rule.recommender, gap_when_chosen, "ArgMin"
-        if isinstance(recommender, HighestMean | HighestUpper):
-            name = "mean" if isinstance(recommender, HighestMean) else "upper"
-            scores, operator = table[name], "ArgMax"
-        decided = self._pick(operator, scores)
+        if self.rule.compares in ("mean", "upper"):
+            decided = self._pick("ArgMax", table[self.rule.compares])
+        else:
+            decided = self._pick("ArgMin", gap_when_chosen)
         if not self.bounds:
             return decided
         place = decided.arm.node("Reshape", [1, -1])
@@ -682,7 +678,7 @@ def _panels(n: int) -> list[tuple[int, int]]:
 
 def _first_states(rule: DecisionRule) -> list[int]:
     """Observations that each arm had at the first step that matters."""
-    if not isinstance(rule.recommender, SmallestGapInHistory):
+    if rule.compares != "history":
         return [len(table.weights) for table in rule.arms]
     before = rule.pulls[: rule.first_step]
     return [int((before == arm).sum()) for arm in range(len(rule.arms))]

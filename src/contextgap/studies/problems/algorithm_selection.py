@@ -387,12 +387,11 @@ class Preparation:
         def fixed(value: Any) -> Any:
             return tuple(value) if isinstance(value, list) else value
 
-        kinds = {"features": Feature, "steps": FailedStep}
-        parts = [
+        features, steps = (
             tuple(kind(**{k: fixed(v) for k, v in each.items()}) for each in described[name])
-            for name, kind in kinds.items()
-        ]
-        return cls(*parts, fixed(described["centre"]), fixed(described["unit"]))
+            for name, kind in (("features", Feature), ("steps", FailedStep))
+        )
+        return cls(features, steps, fixed(described["centre"]), fixed(described["unit"]))
 
 
 def unskewed(column: FloatArray) -> FloatArray:
@@ -707,7 +706,8 @@ def read_description(folder: Path) -> Description:
     maximize = said.lower() == "true"
     if kind == "runtime" and maximize:
         raise ValueError(f"{path}: maximize must be false where performance_type is runtime")
-    given, cutoff = entries.get("algorithm_cutoff_time"), math.inf
+    given: Any = entries.get("algorithm_cutoff_time")
+    cutoff = math.inf
     if not _is_missing(given):
         try:
             cutoff = float(given)

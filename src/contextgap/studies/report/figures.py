@@ -215,8 +215,8 @@ def end_labels(ax: Axes, ends: Mapping[str, tuple[float, float]]) -> None:
         on: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False, "color": look.colour}
         ax.plot([x, 1.03, 1.05], [y, to, to], lw=1, **on)
         ax.plot([1.05], [to], look.marker, ms=7, mew=0, **on)
-        said = {"transform": ax.transAxes, "va": "center_baseline", "gid": f"name of {label}"}
-        ax.text(1.075, to, short(label), parse_math=False, **said, **_WORDS)
+        on = {"transform": ax.transAxes, "va": "center_baseline", "gid": f"name of {label}"}
+        ax.text(1.075, to, short(label), parse_math=False, **on, **_WORDS)
 
 
 def apart(wanted: FloatArray, gap: float) -> FloatArray:
@@ -477,7 +477,7 @@ def _draw(
         marked = (place * every // max(1, len(found)), every)
         drawn = look.drawn if markers else look.drawn | {"marker": ""}
         # All points lie within; markers on the border stay whole.
-        whole = {"clip_on": False, "zorder": 3, "gid": f"mean of {label}"}
+        whole: dict[str, Any] = {"clip_on": False, "zorder": 3, "gid": f"mean of {label}"}
         ax.plot(curve.steps, mean, lw=width, ms=6, mew=0, markevery=marked, **drawn, **whole)
         if np.isfinite(spread).any() and label != FULL_INFORMATION:
             band = (axis.clip(curve.mean - spread), axis.clip(curve.mean + spread))

@@ -101,7 +101,7 @@ def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatA
     north, east = np.radians(latitude), np.radians(longitude)
     up = np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
     sight = position - c.EARTH_RADIUS * up
-    return np.degrees(np.arcsin(sight @ up / np.linalg.norm(sight, axis=1)))
+    return np.asarray(np.degrees(np.arcsin(sight @ up / np.linalg.norm(sight, axis=1))))
 
 
 @dataclass(frozen=True, eq=False)
