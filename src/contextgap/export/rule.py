@@ -313,8 +313,6 @@ class How(Enum):
 
 @dataclass(frozen=True)
 class SpreadNumber:
-    """How one of the numbers that kernels see comes from a row."""
-
     how: How
     source: int  # which column
     missing: float = math.nan  # in place of a missing value; NaN if there must be none

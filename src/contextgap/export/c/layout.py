@@ -28,8 +28,6 @@ from contextgap.tables.schema import TableSchema
 
 
 class Form(Enum):
-    """What the exported code computes."""
-
     MEANS = "means"
     MEANS_EXPLAINED = "means, and widths when asked to explain"
     LAST_STEP = "means and widths after the last step"
@@ -64,8 +62,6 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The sizes of the exported tables."""
-
     form: Form
     real: Real
     dimension: int  # numbers that kernels see
@@ -101,7 +97,6 @@ class Layout:
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
-        """Return the layout of the same policy with another rule and other observations."""
         form = Form.of(recommender, fallback=self.fallback)
         return replace(self, form=form, sizes=tuple(sizes), columns=0, common=False)
 

@@ -195,8 +195,6 @@ def _plain_word(text: str) -> str:
 
 @dataclass(frozen=True)
 class CategoryNames:
-    """What a column of categories is called in C, and its levels."""
-
     place: int  # of the column
     function: str  # finds a text's code
     enum: str  # the type of the levels

@@ -128,7 +128,6 @@ def header(
     eligible: bool,
     watch: Watch | None = None,
 ) -> str:
-    """Return the text of ``policy.h``: what the policy is, and the interface."""
     upper = prefix.upper()
     macros = {
         "EXPORT_ID": f"0x{EXPORT_ID}UL /* the three files belong together */",

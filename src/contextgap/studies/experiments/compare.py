@@ -140,8 +140,6 @@ PAPER_SCALES = (0.1, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Entry:
-    """One method to compare, with its settings."""
-
     label: str  # of its records
     method: Method
     scale: float  # of its half width
@@ -151,7 +149,6 @@ class Entry:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments of a run."""
         names = ("method", "kernel", "ridge", "scale", "width")
         return {name: getattr(self, name) for name in names}
 
@@ -176,7 +173,6 @@ class Results:
     timings: DataFrame
 
     def write(self, folder: Path) -> None:
-        """Write every table as Parquet."""
         for name in ("records", "picks", "timings"):
             getattr(self, name).to_parquet(folder / f"{name}.parquet", index=False)
 
@@ -370,7 +366,6 @@ def scaled_entries(
     scales: Sequence[float],
     width: ScaledWidth,
 ) -> list[Entry]:
-    """Return every method at every scale, with its tuned settings."""
     return [
         Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge, width)
         for scale in scales

@@ -114,7 +114,6 @@ def explore_once(
     reward_scale: float,
     seed: Sequence[int],
 ) -> Result:
-    """Return the regret curve of one random problem."""
     rng = np.random.default_rng(seed)
     contexts = np.array(rows)
     if len(contexts) > 1000:

@@ -352,8 +352,6 @@ class FailedStep:
 
 @dataclass(frozen=True)
 class Preparation:
-    """How raw features become the numbers of a context."""
-
     features: tuple[Feature, ...]
     steps: tuple[FailedStep, ...]  # their numbers come behind those of the features
     centre: tuple[float, ...] | None = None  # what is subtracted from each number

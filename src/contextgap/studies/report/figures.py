@@ -161,7 +161,6 @@ def entitle(ax: Axes, text: str, size: float = TEXT, **how: Any) -> None:
 
 
 def lay_out(figure: Figure) -> None:
-    """Do the layout now, without drawing."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -178,7 +177,6 @@ def readable(value: float) -> str:
 
 
 def short(label: str, most: int = 30) -> str:
-    """Return a label that fits beside a figure."""
     return label if len(label) <= most else label[: most - 1] + "…"
 
 
@@ -249,7 +247,6 @@ class Curve(NamedTuple):
 
 
 def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
-    check_columns("records", records, ("method", "seed", "checkpoint", statistic))
     check_single("records", records, ("study", "scale"))
     found = {}
     for method, rows in records.groupby("method", sort=False):
@@ -711,7 +708,6 @@ _TICKS = [1, 2, 5, 10]  # between ticks, times a power of ten
 
 
 def choosing_labels(summary: DataFrame) -> list[str]:
-    """Return the methods, and which of them chose instances, as figures name them."""
     return [
         f"{method}{_CHOOSING}" if chosen else str(method)
         for method, chosen in zip(summary["method"], summary["choose"], strict=True)

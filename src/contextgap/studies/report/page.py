@@ -312,7 +312,6 @@ def _origin(origin: Origin) -> str:
 
 
 def resource(name: str, package: str = "contextgap.studies.report") -> str:
-    """Return the text of a file that lies beside this module, or in another package."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 

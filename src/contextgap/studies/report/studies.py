@@ -95,7 +95,6 @@ def reading(records: DataFrame, band: str = HALF_DEVIATION) -> str:
 
 
 def single_arm(study: Study) -> dict[str, float]:
-    """Return the regret of the single arm that is best on average."""
     tables = [
         exploit.regret_table[:, exploit.rewards.mean(axis=0).argmax()]
         for _, exploit in study.rounds
@@ -380,7 +379,6 @@ def selection_report(summary: DataFrame, records: DataFrame) -> Report:
 
 
 def cpu_report(summary: DataFrame, records: DataFrame) -> Report:
-    """Return the report of what ``select_algorithms`` recorded within budgets of CPU time."""
     return _selectors(
         "Selecting algorithms within a budget of CPU time",
         _CPU_READING,
@@ -725,7 +723,6 @@ def _over_grid(found: Reproduction) -> Section:
 
 
 def _differences(table: DataFrame) -> str:
-    """Say where our curves and the published ones differ."""
     if table.empty:
         return "No checkpoint coincides with a published value."
     close = table["ratio"].between(0.8, 1.25)

@@ -186,8 +186,6 @@ def fading_sum(inputs: FloatArray, kept: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """What is switched on at each time step."""
-
     wheel_target: FloatArray  # momentum to aim for, N m s
     payload: NDArray[np.bool_]
     detumble: NDArray[np.bool_]  # by B-dot control
