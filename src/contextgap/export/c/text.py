@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap import kernels
-from contextgap.base.arrays import IntArray
 from contextgap.export.c.layout import Form, Layout
 from contextgap.export.c.literals import (
     Real,
@@ -371,6 +370,11 @@ def self_test(
     kinds = [3] * rule.inputs
     if rule.table is not None:
         kinds = [2 if coding.kind.missing else 3 for coding in rule.table.codings]
+    statuses = expected.status.copy()
+    for python, ours in STATUSES.items():
+        statuses[expected.status == python] = ours
+    unknown = has_unknown_level(rule.table, expected.contexts)
+    statuses[(expected.status == Status.RECOMMENDED) & unknown] = LEVEL_UNKNOWN
     parts = [
         _macros(
             {
@@ -383,7 +387,7 @@ def self_test(
         array(real, "means", expected.mean, "of every arm"),
         integers("arms", "int", expected.arm.tolist(), "answered"),
         integers("near_tie", "unsigned char", near.tolist(), "whether rounding may decide"),
-        integers("statuses", "int", _expected_statuses(rule, expected).tolist(), "returned"),
+        integers("statuses", "int", statuses.tolist(), "returned"),
         integers("bad_kinds", "int", kinds, "of bad input: 3 with NaN, 2 without"),
     ]
     if layout.form.has_widths:
@@ -392,15 +396,6 @@ def self_test(
         parts.append(array(real, "certificates", expected.certificate, "of the arm answered"))
     head = _filled(_SELF_TEST + _SAME_EXPORT, prefix, name=f"{prefix}_selftest.c")
     return head + "\n".join(parts) + "\n" + static_file("selftest.c", prefix)
-
-
-def _expected_statuses(rule: DecisionRule, expected: Answers) -> IntArray:
-    statuses = expected.status.copy()
-    for python, ours in STATUSES.items():
-        statuses[expected.status == python] = ours
-    unknown = has_unknown_level(rule.table, expected.contexts)
-    statuses[(expected.status == Status.RECOMMENDED) & unknown] = LEVEL_UNKNOWN
-    return statuses
 
 
 def _filled(template: str, prefix: str, **values: object) -> str:

@@ -440,7 +440,12 @@ class _Emitter:
         if self.means_alone:
             pairs = zip(rule.arms, values, strict=True)
             return self._pick("ArgMax", graph.stack([self._mean(*pair) for pair in pairs]))
-        trios = list(zip(rule.arms, values, _first_states(rule), strict=True))
+        # Observations that each arm had at the first step that matters.
+        firsts = [len(table.weights) for table in rule.arms]
+        pulled = rule.pulls[:, None] == np.arange(len(rule.arms))
+        if rule.compares == "history":
+            firsts = pulled[: rule.first_step].sum(axis=0).tolist()
+        trios = list(zip(rule.arms, values, firsts, strict=True))
         arms = [self._arm(*each) for each in trios]
         last = [len(arm.weights) - first for arm, _, first in trios]
         today = [
@@ -454,7 +459,10 @@ class _Emitter:
             upper = self._only(table["upper"], -np.inf)
             gap = when_chosen = self._eligible_gaps(self._gaps(table["lower"], upper))
             if rule.compares == "history":
-                when_chosen = self._gaps_at_best_step(arms, _states_by_step(rule))
+                # Which state every arm is in at each step, counted from the first.
+                later = pulled[rule.first_step :].cumsum(axis=0)
+                states = np.vstack([np.zeros_like(later, shape=(1, len(arms))), later])
+                when_chosen = self._gaps_at_best_step(arms, states)
         return self._picked({**table, "gap": gap}, when_chosen)
 
     def _decide_shared(self, shared: SharedTable) -> _Decided:
@@ -674,18 +682,3 @@ def _interval(mean: Value, variance: Value, reach: FloatArray | float) -> dict[s
 def _panels(n: int) -> list[tuple[int, int]]:
     """Stretches of rows: what is right of a stretch's last diagonal entry is zero and left out."""
     return [(start, min(start + _PANEL, n)) for start in range(0, n, _PANEL)]
-
-
-def _first_states(rule: DecisionRule) -> list[int]:
-    """Observations that each arm had at the first step that matters."""
-    if rule.compares != "history":
-        return [len(table.weights) for table in rule.arms]
-    before = rule.pulls[: rule.first_step]
-    return [int((before == arm).sum()) for arm in range(len(rule.arms))]
-
-
-def _states_by_step(rule: DecisionRule) -> IntArray:
-    """Which state every arm is in at each step looked back on, counted from the first."""
-    pulled = rule.pulls[rule.first_step :, None] == np.arange(len(rule.arms))
-    start = np.zeros((1, len(rule.arms)), dtype=np.intp)
-    return np.asarray(np.vstack([start, pulled.cumsum(axis=0)]), dtype=np.intp)

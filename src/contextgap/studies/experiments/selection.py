@@ -40,7 +40,6 @@ from numpy.typing import NDArray
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.files import whole_file
-from contextgap.base.labels import Label
 from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
@@ -318,7 +317,13 @@ def explore(
     for start, end in pairwise([0, *ends]):
         for visit in range(start, end):
             left = left if left.size else rng.permutation(len(train))
-            place, arm = _visit(learner, train.contexts, left, rng if choose else None)
+            place = 0
+            if choose:
+                some = rng.permutation(len(left))[:CANDIDATES]
+                best, arm = learner.ask(pool=train.contexts[left[some]], index=True)
+                place = int(some[best])
+            else:
+                arm = learner.ask(train.contexts[left[0]])
             row, column = left[place], train.arms.index(arm)
             if ran[row, column]:
                 # Told again, a stored result would count as a second, independent measurement.
@@ -332,19 +337,7 @@ def explore(
         yield learner.freeze(), int(ran.sum())
 
 
-def _visit(
-    learner: Learner, contexts: FloatArray, left: IntArray, rng: np.random.Generator | None
-) -> tuple[int, Label]:
-    """Return which of the rows left comes next, and the arm to try: the first, or a choice."""
-    if rng is None:
-        return 0, learner.ask(contexts[left[0]])
-    places: IntArray = rng.permutation(len(left))[:CANDIDATES]
-    row, arm = learner.ask(pool=contexts[left[places]], index=True)
-    return int(places[row]), arm
-
-
 _BY = ["scenario", "budget", "method", "choose"]
-_PAIRED = ["fold", "seed"]
 
 
 def summarise_selection(table: DataFrame) -> DataFrame:
@@ -370,34 +363,25 @@ def summarise_selection(table: DataFrame) -> DataFrame:
     >>> cg.experiments.summarise_selection(table)["method"].tolist()
     ['uniform']
     """
+    # Beside each row, the regret of uniform exploration where and when it was measured.
+    uniform, where = table["method"] == YARDSTICK, ["scenario", "budget", "fold", "seed"]
+    known = table[uniform & ~table["choose"].astype(bool)].set_index(where)["average_regret"]
+    paired = table.join(known.rename(YARDSTICK), on=where)
     rows = [
-        {**dict(zip(_BY, keys, strict=True)), **_summary(part, _yardstick(table, part))}
-        for keys, part in table.groupby(_BY, sort=False)
+        {**dict(zip(_BY, keys, strict=True)), **_summary(part)}
+        for keys, part in paired.groupby(_BY, sort=False)
     ]
     return study_import("pandas").DataFrame(rows)
 
 
-def _yardstick(table: DataFrame, part: DataFrame) -> FloatArray | None:
-    """Return the regret of uniform exploration where and when ``part`` was measured."""
-    same = (table["scenario"] == part["scenario"].iloc[0]) & (
-        table["budget"] == part["budget"].iloc[0]
-    )
-    uniform = table[same & (table["method"] == YARDSTICK) & ~table["choose"].astype(bool)]
-    if not len(uniform):
-        return None
-    regret = uniform.set_index(_PAIRED)["average_regret"]
-    found: FloatArray = regret.reindex(part.set_index(_PAIRED).index).to_numpy(dtype=float)
-    return found
-
-
-def _summary(part: DataFrame, uniform: FloatArray | None) -> dict[str, float]:
+def _summary(part: DataFrame) -> dict[str, float]:
     means = ["average_regret", "single_best_regret", "selected", "single_best", "virtual_best"]
     means += ["expected_regret", "bound_held"]
     weights = part["instances"].to_numpy(dtype=float)
     values = {name: part[name].to_numpy(dtype=float) for name in means}
     row = {name: float(np.average(column, weights=weights)) for name, column in values.items()}
     regret = values["average_regret"]
-    yardstick = np.full(len(part), np.nan) if uniform is None else uniform
+    yardstick = part[YARDSTICK].to_numpy(dtype=float)
     change = ratio(regret - yardstick, yardstick, weights)
     gap = values["single_best"] - values["virtual_best"]
     closed = ratio(values["single_best"] - values["selected"], gap, weights)

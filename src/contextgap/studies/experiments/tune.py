@@ -124,7 +124,7 @@ class GridSearch:
     @property
     def best(self) -> tuple[int, int]:
         """The places of the best setting among the grid's bandwidths and ridges."""
-        return divmod(int(self.regret.argmin()), self.regret.shape[1])
+        return divmod(int(self.regret.argmin()), int(self.regret.shape[1]))
 
 
 def tune(

@@ -386,10 +386,15 @@ class Preparation:
             return tuple(value) if isinstance(value, list) else value
 
         features, steps = (
-            tuple(kind(**{k: fixed(v) for k, v in each.items()}) for each in described[name])
-            for name, kind in (("features", Feature), ("steps", FailedStep))
+            [{key: fixed(value) for key, value in each.items()} for each in described[name]]
+            for name in ("features", "steps")
         )
-        return cls(features, steps, fixed(described["centre"]), fixed(described["unit"]))
+        return cls(
+            tuple(Feature(**each) for each in features),
+            tuple(FailedStep(**each) for each in steps),
+            fixed(described["centre"]),
+            fixed(described["unit"]),
+        )
 
 
 def unskewed(column: FloatArray) -> FloatArray:

@@ -639,7 +639,13 @@ def tuning_heat_map(
         raise ValueError("tunings must not be empty")
     figure, grid = _panels(len(tunings), 3, 1.6, 2.6, WIDTH if len(tunings) > 1 else 4.4)
     columns = grid.shape[1]
-    norm = _norm([tuning.regret for tuning in tunings.values()])
+    # From the lowest regret above zero to the highest.
+    every = np.concatenate([tuning.regret.ravel() for tuning in tunings.values()])
+    positive = every[np.isfinite(every) & (every > 0)]
+    norm = LogNorm(1e-3, 1.0)
+    if len(positive):
+        low, high = float(positive.min()), float(positive.max())
+        norm = LogNorm(low, max(high, low * 1.5))
     images = [
         _panel(ax, label, tuning, norm, None if chosen is None else chosen[label].best)
         for ax, (label, tuning) in zip(grid.flat, tunings.items(), strict=False)
@@ -691,16 +697,6 @@ def _some(values: Sequence[float]) -> tuple[list[int], list[str]]:
     step = max(1, math.ceil((len(values) - 1) / 3))
     places = list(range(0, len(values), step))
     return places, [readable(values[place]) for place in places]
-
-
-def _norm(regrets: Sequence[np.ndarray]) -> LogNorm:
-    """Return a scale from the lowest regret above zero to the highest."""
-    every = np.concatenate([regret.ravel() for regret in regrets])
-    positive = every[np.isfinite(every) & (every > 0)]
-    if not len(positive):
-        return LogNorm(1e-3, 1.0)
-    low, high = float(positive.min()), float(positive.max())
-    return LogNorm(low, max(high, low * 1.5))
 
 
 _CHOOSING = ", choosing"

@@ -57,7 +57,11 @@ def table_html(table: DataFrame, caption: str) -> str:
     if not len(table):
         return f'<table>{title}<tbody><tr><td class="empty">no rows</td></tr></tbody></table>'
     numeric = [_is_numeric(table.iloc[:, place]) for place in range(table.shape[1])]
-    head = "".join(map(_heading, map(str, table.columns), numeric))
+    kinds = [' class="number"' if each else "" for each in numeric]
+    head = "".join(
+        f'<th scope="col" aria-sort="none"{kind}><button>{escape(str(name))}</button></th>'
+        for name, kind in zip(table.columns, kinds, strict=True)
+    )
     rows = "\n".join(
         f"<tr>{''.join(map(_cell, row, numeric))}</tr>"
         for row in table.itertuples(index=False, name=None)
@@ -100,11 +104,6 @@ def _is_numeric(column: Series[Any]) -> bool:
     return bool(values) and all(
         isinstance(value, Real) and not isinstance(value, bool) for value in values
     )
-
-
-def _heading(name: str, numeric: bool) -> str:
-    kind = ' class="number"' if numeric else ""
-    return f'<th scope="col" aria-sort="none"{kind}><button>{escape(name)}</button></th>'
 
 
 def _cell(value: Any, numeric: bool) -> str:
