@@ -606,13 +606,13 @@ class _Emitter:
         """The smallest gap at every step, shape (steps, batch)."""
         # With h the arm of highest upper U1, and U2 the second highest, it is
         # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
-        bounds = [
+        bounds = (  # one by one, so that few are held
             [arm[name].node("Gather", own, axis=0) for name in ("lower", "upper")]
             for arm, own in zip(arms, states.T, strict=True)
-        ]
-        (lower, upper), *others = bounds
+        )
+        lower, upper = next(bounds)
         highest, second, lowest, lower_of_highest = upper, None, lower, lower
-        for lower, upper in others:
+        for lower, upper in bounds:
             beaten = highest.node("Min", upper)
             second = beaten if second is None else second.node("Max", beaten)
             lower_of_highest = (upper > highest).where(lower, lower_of_highest)
@@ -625,7 +625,7 @@ class _Emitter:
         falls = outside = self._outside(fallback)
         reason = graph.constant([[Status.RECOMMENDED]])
         if fallback.tolerance is not None:  # not Greater: NaN certifies nothing
-            too_large = ~(decided.believed["own"] <= float(fallback.tolerance))
+            too_large = ~(decided.believed["own"] <= fallback.tolerance)
             reason = too_large.where([[Status.BOUND_TOO_LARGE]], reason)
             falls = outside | too_large
         status = outside.where([[Status.OUTSIDE]], reason)

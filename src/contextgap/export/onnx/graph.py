@@ -39,7 +39,12 @@ Operand: TypeAlias = Union["Value", ArrayLike]
 
 
 def _operator(name: str) -> Callable[[Value, Operand], Value]:
-    return lambda value, other: value.node(name, other)
+    """Return an operator with another value, or with real numbers."""
+
+    def applied(value: Value, other: Operand) -> Value:
+        return value.node(name, other if isinstance(other, Value) else value.graph.real(other))
+
+    return applied
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +130,9 @@ class GraphBuilder:
     def constant(self, values: ArrayLike) -> Value:
         """Return a constant: whole numbers, truth values, or the graph's real type."""
         given = np.asarray(values)
-        return self.real(given) if given.dtype.kind == "f" else self._constant(given)
+        if given.dtype.kind == "f":
+            return self.real(given)
+        return self._constant(given if given.dtype == np.bool_ else given.astype(np.int64))
 
     def node(self, operator: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> Value:
         """Return the first value that an operator gives."""
@@ -207,8 +214,8 @@ def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber
         negative = values < 0.0
         is_level = whole & (values < by) & ~negative
         kept = is_level | values.node("IsInf")
-        found = kept.where(values, [[each.unknown] for each in numbers])
-    return is_missing.where([[each.missing] for each in numbers], found)
+        found = kept.where(values, graph.real([[each.unknown] for each in numbers]))
+    return is_missing.where(graph.real([[each.missing] for each in numbers]), found)
 
 
 def _warped(graph: GraphBuilder, contexts: Value, warp: Warp) -> Value:
@@ -346,7 +353,7 @@ class KernelGraph:
     def _power(self, kernel: kernels.Polynomial, inner: Value) -> Value:
         # Repeated squaring: shading languages, which some runtimes compile graphs to, leave Pow of
         # a negative number undefined.
-        result, left, square = None, kernel.degree, inner + float(kernel.offset)
+        result, left, square = None, kernel.degree, inner + kernel.offset
         while True:
             if left % 2:
                 result = result * square if result else square

@@ -10,7 +10,7 @@ at 0.0445, 0.0355, 0.039 and 0.065 in its four figures: so much do single runs d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -43,7 +43,6 @@ from contextgap.studies.report.figures import HALF_DEVIATION, ONE_ERROR, SINGLE_
 from contextgap.studies.report.page import Origin, Report, Section, resource, save, write_report
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 
@@ -515,8 +514,11 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     minutes = (mission.time[rows] - mission.time[rows[0]]) / 60
     figure = Figure(figsize=(figures.WIDTH * 1.35, 6.6), layout="constrained")
     above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(1.1, 2.4, 0.8))
+    arms, deployed = trace.arms[rows].tolist(), trace.deployed[rows].tolist()
     for ax in (above, middle, below):
-        _shade(ax, minutes, trace.deployed[rows])
+        for alone, first, last in _stretches(deployed):
+            if alone:
+                ax.axvspan(minutes[first], minutes[last], color=_ALONE, lw=0, zorder=0)
         figures.dress(ax)
     above.plot(minutes, mission.dipole_latitude[rows], color=figures.INK, lw=1.8)
     above.set_ylabel("magnetic\nlatitude [°]")
@@ -529,7 +531,12 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     middle.set_ylabel("expected error [nT]")
     middle.set_yscale("log")
     middle.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    _strip(below, minutes, trace.arms[rows], trace.deployed[rows])
+    step = float(np.median(np.diff(minutes)))
+    for (arm, alone), first, last in _stretches(list(zip(arms, deployed, strict=True))):
+        stretch = (minutes[first], minutes[last] - minutes[first] + step)
+        height = (0.05 if alone else 1.05, 0.9)
+        below.broken_barh([stretch], height, color=plot.ARMS[arm % len(plot.ARMS)], lw=0)
+    below.set_ylim(0, 2)
     below.set_yticks([0.5, 1.5], ["deployed", "tried"])
     below.set_xlabel("time [min]")
     below.set_xlim(minutes[0], minutes[-1])
@@ -540,25 +547,11 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     return figure
 
 
-def _shade(ax: Axes, minutes: Any, deployed: Any) -> None:
-    for alone, group in groupby(range(len(minutes)), key=lambda i: bool(deployed[i])):
+def _stretches(values: list[Any]) -> Iterator[tuple[Any, int, int]]:
+    """Yield each value that stays for a while, and its first and its last place."""
+    for value, group in groupby(range(len(values)), key=values.__getitem__):
         places = list(group)
-        if alone:
-            ax.axvspan(minutes[places[0]], minutes[places[-1]], color=_ALONE, lw=0, zorder=0)
-
-
-def _strip(ax: Axes, minutes: Any, arms: Any, deployed: Any) -> None:
-    """Coloured stretches: below where the pick was deployed, above where it was tried."""
-    step = float(np.median(np.diff(minutes)))
-    for (arm, alone), group in groupby(
-        range(len(minutes)), key=lambda i: (int(arms[i]), bool(deployed[i]))
-    ):
-        places = list(group)
-        stretch = [(minutes[places[0]], minutes[places[-1]] - minutes[places[0]] + step)]
-        ax.broken_barh(
-            stretch, (0.05 if alone else 1.05, 0.9), color=plot.ARMS[arm % len(plot.ARMS)], lw=0
-        )
-    ax.set_ylim(0, 2)
+        yield value, places[0], places[-1]
 
 
 def flight_curves(flights: DataFrame) -> Figure:
