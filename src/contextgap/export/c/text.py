@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -212,13 +212,11 @@ def _meaning(kind: Kind, function: str) -> str:
 def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None = None) -> str:
     """Return what comes before the runtime in ``policy.c``: tables, and macros that say which."""
     upper, real = prefix.upper(), layout.real
-    with_self = layout.form.has_widths or watch is not None
-    kernel = _kernel_text(rule.inner_kernel, rule.dimension, real, with_self=with_self)
     columns = column_names(rule.columns, rule.inputs)
     labels = (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels))
     parts = [
         _macros(_sizes_and_rules(rule, layout)),
-        kernel,
+        _kernel_text(rule.inner_kernel, rule.dimension, real),
         _texts(f"{prefix}_labels[{upper}_ARMS]", labels),
         _texts(
             f"{prefix}_columns[{upper}_DIMENSION]",
@@ -417,28 +415,15 @@ def _wrapped(text: str) -> str:
     return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
 
 
-class _Node(NamedTuple):
-    """k(x, y), and k(x, x), which is a number if it is constant."""
-
-    value: str
-    at_itself: str | float
-
-
-def _kernel_text(kernel: kernels.Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
+def _kernel_text(kernel: kernels.Kernel, dimension: int, real: Real) -> str:
     check_kernel(kernel, "expressed in C")
     writer = _Writer(dimension, real)
-    root = writer.visit(kernel)
+    value = writer.visit(kernel)
     uses = [f"#define USES_{name.upper()}\n" for name in sorted(writer.used)]
     codes = ["#define HAS_CODES\n"] if writer.has_codes else []
-    macros = [_macro("KERNEL(x, y)", root.value)]
-    if with_self:
-        macros.append(_macro("KERNEL_SELF(x)", writer.expression(root.at_itself)))
-    return "".join([*uses, *codes, *macros]) + "".join(f"\n{table}" for table in writer.tables)
-
-
-def _macro(name: str, expression: str) -> str:
-    lines = textwrap.wrap(f"({expression})", 92, break_long_words=False, break_on_hyphens=False)
-    return f"#define {name} \\\n    " + " \\\n    ".join(lines) + "\n"
+    lines = textwrap.wrap(f"({value})", 92, break_long_words=False, break_on_hyphens=False)
+    macro = "#define KERNEL(x, y) \\\n    " + " \\\n    ".join(lines) + "\n"
+    return "".join([*uses, *codes, macro, *(f"\n{table}" for table in writer.tables)])
 
 
 class _Writer:
@@ -450,50 +435,28 @@ class _Writer:
         self._real = real
         self._count = 0
 
-    def visit(self, kernel: kernels.Kernel) -> _Node:
+    def visit(self, kernel: kernels.Kernel) -> str:
         if isinstance(kernel, kernels.Sum | kernels.Product):
-            return self._pair(kernel)
+            left, right = self.visit(kernel.left), self.visit(kernel.right)
+            return f"({left} {'+' if isinstance(kernel, kernels.Sum) else '*'} {right})"
         if isinstance(kernel, kernels.Scaled):
-            return self._scaled(kernel)
+            inner = self.visit(kernel.kernel)
+            factor = self._setting(kernel.factor, "a kernel's factor")
+            return f"({factor} * {inner})"
         self._count += 1
         if isinstance(kernel, kernels.Gaussian):
-            return _Node(self._call("decay", self._squared_distance(kernel, -0.5)), 1.0)
+            return self._call("decay", self._squared_distance(kernel, -0.5))
         if isinstance(kernel, kernels.Matern):
             squared = self._squared_distance(kernel, 2 * kernel.smoothness)
-            return _Node(self._call("matern", squared, str(int(kernel.smoothness))), 1.0)
+            return self._call("matern", squared, str(int(kernel.smoothness)))
         if isinstance(kernel, kernels.Periodic):
             # The circles of the Python kernel cost two table entries per number; this costs none.
             rate = self._table("frequency", math.pi / self._each(kernel.period))
             size = self._table("roughness", 1 / self._each(kernel.bandwidth))
             squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
-            return _Node(self._call("decay", f"{squared} * -REAL_TWO"), 1.0)
+            return self._call("decay", f"{squared} * -REAL_TWO")
         if isinstance(kernel, kernels.Constant):
-            return _Node(self._call("constant", "(x)", "(y)"), 1.0)
-        value = self._product(kernel)
-        return _Node(value, value.replace("(y)", "(x)"))
-
-    def expression(self, value: str | float) -> str:
-        return value if isinstance(value, str) else self._real.literal(value, "the diagonal")
-
-    def _pair(self, kernel: kernels.Sum | kernels.Product) -> _Node:
-        a, b = self.visit(kernel.left), self.visit(kernel.right)
-        sign = "+" if isinstance(kernel, kernels.Sum) else "*"
-        value = f"({a.value} {sign} {b.value})"
-        if isinstance(a.at_itself, float) and isinstance(b.at_itself, float):
-            both = a.at_itself + b.at_itself if sign == "+" else a.at_itself * b.at_itself
-            return _Node(value, both)
-        sides = (self.expression(side.at_itself) for side in (a, b))
-        return _Node(value, f"({f' {sign} '.join(sides)})")
-
-    def _scaled(self, kernel: kernels.Scaled) -> _Node:
-        inner = self.visit(kernel.kernel)
-        factor = self._setting(kernel.factor, "a kernel's factor")
-        value = f"({factor} * {inner.value})"
-        if isinstance(inner.at_itself, float):
-            return _Node(value, kernel.factor * inner.at_itself)
-        return _Node(value, f"({factor} * {inner.at_itself})")
-
-    def _product(self, kernel: kernels.Kernel) -> str:
+            return self._call("constant", "(x)", "(y)")
         if isinstance(kernel, kernels.Polynomial):
             inner = self._call("product", "(x)", "(y)")
             offset = self._real.literal(kernel.offset, "offset")
