@@ -247,6 +247,7 @@ class Curve(NamedTuple):
 
 
 def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
+    check_columns("records", records, ("method", "seed", "checkpoint", statistic))
     check_single("records", records, ("study", "scale"))
     found = {}
     for method, rows in records.groupby("method", sort=False):
