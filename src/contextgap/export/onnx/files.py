@@ -115,7 +115,15 @@ def write_onnx(
     if eligible:
         check_masks(rule)
     check_kernel(rule.inner_kernel, "exported to ONNX")
-    _check_size(rule, 4 if float32 else 8, explain)
+    if explain or rule.compares != "mean" or rule.tolerance is not None:
+        panels = (panel for count in _factors(rule) for panel in _panels(count))
+        size = sum((end - start) * end for start, end in panels) * (4 if float32 else 8)
+        if size > _LARGEST_FILE:
+            raise ExportError(
+                f"the inverse factors take {size / 2**30:.1f} GiB, more than the 2 GiB an ONNX "
+                "file can have; explore fewer steps, deploy by HighestMean or export with "
+                "float32=True"
+            )
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
     _Emitter(graph, rule, eligible, explain or rule.tolerance is not None).emit(explain)
     graph.prune()
@@ -126,18 +134,6 @@ def write_onnx(
     with whole_file(target) as file:
         file.write(content)
     return OnnxFile(target, len(content), opset, tuple(graph.outputs))
-
-
-def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
-    if rule.compares == "mean" and not explain and rule.tolerance is None:
-        return
-    panels = (panel for count in _factors(rule) for panel in _panels(count))
-    size = sum((end - start) * end for start, end in panels) * itemsize
-    if size > _LARGEST_FILE:
-        raise ExportError(
-            f"the inverse factors take {size / 2**30:.1f} GiB, more than the 2 GiB an ONNX file "
-            "can have; explore fewer steps, deploy by HighestMean or export with float32=True"
-        )
 
 
 def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule, eligible: bool) -> Any:
@@ -169,6 +165,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
         labels = [encode_label(label) for label in rule.labels]
     except TypeError as error:
         raise ExportError(str(error)) from None
+    steps = len(rule.pulls) + 1 - rule.first_step
     structured: dict[str, Any] = {
         "labels": labels,
         "columns": None if rule.columns is None else list(rule.columns),
@@ -176,7 +173,8 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
         "recommender": rule.recommender.describe(),
         "kernel": rule.kernel.describe(),
         "probability": rule.probability,
-        "numbers_per_context": _numbers_per_context(rule),
+        # Of the graph's largest value: kernel values, or bounds at every step looked back on.
+        "numbers_per_context": max(sum(_factors(rule)), steps, len(labels)),
     }
     if rule.table is not None:
         structured["table"] = rule.table.describe()
@@ -184,13 +182,6 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
         structured["fallback"] = rule.fallback.describe()
     texts = {f"{PREFIX}{key}": json.dumps(value) for key, value in structured.items()}
     return {**texts, f"{PREFIX}version": version("contextgap")}
-
-
-def _numbers_per_context(rule: DecisionRule) -> int:
-    """Numbers per context of the graph's largest value: kernel values, or bounds at every step."""
-    observations = sum(_factors(rule))
-    steps = len(rule.pulls) + 1 - rule.first_step  # 1 without a look-back
-    return max(observations, steps, len(rule.labels))
 
 
 def _factors(rule: DecisionRule) -> list[int]:
