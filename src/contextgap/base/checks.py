@@ -89,6 +89,12 @@ def instance(name: str, value: Any, kind: type, example: str) -> None:
         raise TypeError(f"{name} must be a {kind.__name__} such as {example}, got {got}")
 
 
+def settle(thing: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass to what they were read as, in its ``__post_init__``."""
+    for name, value in values.items():
+        object.__setattr__(thing, name, value)
+
+
 def same_length(**lengths: int) -> None:
     """Raise unless all the named lengths are equal."""
     if len(set(lengths.values())) > 1:

@@ -15,7 +15,7 @@ norm keeps functions together away from the reference contexts.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -181,7 +181,13 @@ def compress(
     checks.instance("policy", policy, Policy, "learner.freeze()")
     kind, wanted = goal = _read_goal(points=points, bytes=bytes, agreement=agreement)
     real = Real(read_truth("float32", float32))
-    _check_compressible(policy)
+    if type(policy.method.recommender) not in WAYS:
+        deploys, can = type(policy.method.recommender), ", ".join(each.__name__ for each in WAYS)
+        raise ValueError(
+            f"a policy that deploys by {deploys.__name__} cannot be compressed; {can} can"
+        )
+    if not any(policy.counts.values()):
+        raise ValueError("a policy that rests on no rewards has nothing to compress")
     layout = Layout.of(policy, real)
     rng = np.random.default_rng(read_seed(seed))
     sample = read_sample(policy, contexts, rng)
@@ -211,17 +217,6 @@ def _read_goal(**given: Any) -> tuple[str, float]:
     if share > 1:
         raise ValueError(f"agreement must be a share, at most 1, such as 0.99, got {value!r}")
     return name, share
-
-
-def _check_compressible(policy: Policy) -> None:
-    recommender = policy.method.recommender
-    if type(recommender) not in WAYS:
-        can = ", ".join(kind.__name__ for kind in WAYS)
-        raise ValueError(
-            f"a policy that deploys by {type(recommender).__name__} cannot be compressed; {can} can"
-        )
-    if not any(policy.counts.values()):
-        raise ValueError("a policy that rests on no rewards has nothing to compress")
 
 
 def _report(
@@ -282,7 +277,15 @@ def read_sample(
     if contexts is None:
         layout = policy.state.schema.layout
         observed = policy.state.model.deployed().observed.contexts
-        rows = _jittered(observed, rng, 0 if layout is None else layout.categories)
+        # And copies, at least as many and enough in all to hold some out, each moved by a tenth of
+        # the way between two others: constants stay constant, and what varies together is moved
+        # together. Codes of categories, the last numbers of a context, stay the same.
+        start = np.tile(observed, (-(-_FEWEST // len(observed)), 1))
+        one, two = rng.integers(len(observed), size=(2, len(start)))
+        moved = start + _JITTER * (observed[one] - observed[two])
+        numbers = observed.shape[1] - (0 if layout is None else layout.categories)
+        moved[:, numbers:] = start[:, numbers:]
+        rows = np.vstack([observed, moved])
     else:
         rows, single = policy.state.read(contexts)
         if single or len(rows) < _FEWEST:
@@ -296,19 +299,6 @@ def read_sample(
     if len(fitted) > _MOST_FITTED:
         fitted = fitted[np.sort(rng.choice(len(fitted), _MOST_FITTED, replace=False))]
     return fitted, rows[held_out]
-
-
-def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 0) -> FloatArray:
-    """Return observed contexts and copies, each moved by a tenth of the way between two others."""
-    # So that constants stay constant, and what varies together is moved together. There are at
-    # least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
-    # last numbers of a context, stay the same.
-    start = np.tile(observed, (-(-_FEWEST // len(observed)), 1))
-    one, two = rng.integers(len(observed), size=(2, len(start)))
-    moved = start + _JITTER * (observed[one] - observed[two])
-    numbers = observed.shape[1] - categories
-    moved[:, numbers:] = start[:, numbers:]
-    return np.vstack([observed, moved])
 
 
 class Decided(NamedTuple):
@@ -354,7 +344,9 @@ def targets(decided: Decided, fitted: str) -> FloatArray:
     apart = 0.25 * usual_margin(decided.mean)
     for row in np.flatnonzero(decided.mean.argmax(axis=1) != decided.arm):
         means, arm = moved[row], decided.arm[row]
-        level = _common_level(means[arm], np.sort(means[means > means[arm]])[::-1])
+        # Where raising one number and lowering those above it costs least in squares.
+        pooled = np.cumsum([means[arm], *np.sort(means[means > means[arm]])[::-1]])
+        level = (pooled / np.arange(1, len(pooled) + 1)).max()
         np.minimum(means, level - apart, out=means)
         means[arm] = level + apart
     return moved
@@ -368,16 +360,6 @@ def usual_margin(values: FloatArray) -> float:
     difference = best[:, 1] - best[:, 0]
     # Where most contexts are ties, the median says nothing about those that are not.
     return float(np.median(difference)) or float(difference.max()) or 1.0
-
-
-def _common_level(own: float, above: FloatArray) -> float:
-    """The level at which raising one number and lowering those above it costs least in squares."""
-    total, count = own, 1
-    for value in above:
-        if value <= total / count:
-            break
-        total, count = total + value, count + 1
-    return float(total / count)
 
 
 class Equations(NamedTuple):
@@ -542,7 +524,16 @@ def make_candidates(
     rng: np.random.Generator,
 ) -> Iterator[Candidate]:
     """Return the ways in which a policy can be compressed, fitted where ``fitting`` was asked."""
-    contexts, arm = _observed(policy, rng)
+    # The contexts observed of arms in use, arm after arm.
+    model = policy.state.model.deployed()
+    index = np.full(model.n_arms, -1, dtype=np.intp)
+    index[list(policy.state.active)] = np.arange(len(policy.state.active))
+    arm = index[model.observed.arms]
+    places = np.flatnonzero(arm >= 0)
+    if len(places) > _MOST:
+        places = rng.choice(places, _MOST, replace=False)
+    places = places[np.lexsort((places, arm[places]))]
+    contexts, arm = model.observed.contexts[places], arm[places]
     there = Decided.of(policy, contexts)
     selections: dict[str, Selection] = {}
     for recommender, fitted in WAYS[type(policy.method.recommender)]:
@@ -561,19 +552,6 @@ def make_candidates(
         yield Candidate(policy, recommender, fitted, selections[fitted], layout)
 
 
-def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """The contexts observed of arms in use, arm after arm, and whose they are."""
-    model = policy.state.model.deployed()
-    index = np.full(model.n_arms, -1, dtype=np.intp)
-    index[list(policy.state.active)] = np.arange(len(policy.state.active))
-    arm = index[model.observed.arms]
-    places = np.flatnonzero(arm >= 0)
-    if len(places) > _MOST:
-        places = rng.choice(places, _MOST, replace=False)
-    places = places[np.lexsort((places, arm[places]))]
-    return model.observed.contexts[places], arm[places]
-
-
 def search(
     candidates: Iterable[Candidate],
     goal: tuple[str, float],
@@ -584,13 +562,9 @@ def search(
     kind, wanted = goal
     best: tuple[float, Candidate, int] | None = None
     least_bytes: list[int] = []
-
-    def decides_as_before(policy: Policy) -> bool:
-        return all(sample.share_kept(policy) >= wanted for sample in (held_out, fitting))
-
     for candidate in candidates:
         if kind == "agreement":
-            size = _smallest(candidate, decides_as_before)
+            size = _smallest(candidate, wanted, (held_out, fitting))
             score = 0.0 if size is None else -float(candidate.bytes(size))
         else:
             size = _largest(candidate, int(wanted) if kind == "bytes" else None)
@@ -619,11 +593,14 @@ def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
     return low + bisect_right(sizes[1:], most_bytes, key=candidate.bytes)
 
 
-def _smallest(candidate: Candidate, enough: Callable[[Policy], bool]) -> int | None:
+def _smallest(candidate: Candidate, wanted: float, samples: Iterable[Decided]) -> int | None:
+    def enough(size: int) -> bool:
+        policy = candidate.policy(size)
+        return all(sample.share_kept(policy) >= wanted for sample in samples)
+
     low, high = -1, 1
-    while not enough(candidate.policy(size := candidate.selection.reach(high))):
+    while not enough(size := candidate.selection.reach(high)):
         if size < high:
             return None
         low, high = high, 2 * high
-    sizes = range(low + 1, size)
-    return low + 1 + bisect_left(sizes, True, key=lambda size: enough(candidate.policy(size)))
+    return low + 1 + bisect_left(range(low + 1, size), True, key=enough)

@@ -23,7 +23,6 @@ from contextgap.export.rule import (
     rows_of,
     seen_by_kernels,
 )
-from contextgap.methods.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback, Status, answer
@@ -77,7 +76,6 @@ def answers_of(
 ) -> Answers:
     """Return a policy's answers, ``_NOT_ELIGIBLE`` where arms are not; ``rule`` is the policy's."""
     seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
-    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
     arm, recommended, status = np.empty((3, len(contexts)), dtype=np.intp)
     certificate, shape = np.empty(len(contexts)), (len(contexts), len(rule.labels))
     tables = {name: np.full(shape, otherwise) for name, otherwise in _NOT_ELIGIBLE.items()}
@@ -88,7 +86,7 @@ def answers_of(
             arm[rows], recommended[rows] = columns[found.arm], columns[choice.arm]
             status[rows], certificate[rows] = found.status, np.maximum(found.gap, 0.0)
             scores = _scores(policy, rule, evidence.contexts, belief)
-            bounds = scores if looks_back else belief.gap
+            bounds = scores if rule.compares == "history" else belief.gap
             believed = belief.mean, belief.half_width, belief.gap, scores, bounds
             for table, values in zip(tables.values(), believed, strict=True):
                 table[np.ix_(rows, columns)] = values
@@ -96,17 +94,13 @@ def answers_of(
 
 
 def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Belief) -> FloatArray:
-    if isinstance(rule.recommender, HighestMean):
+    if rule.compares == "mean":
         return -belief.mean
-    if isinstance(rule.recommender, HighestUpper):
+    if rule.compares == "upper":
         return -belief.upper
-    if isinstance(rule.recommender, SmallestGapInHistory):
-        return _smallest_gaps(policy, rule, contexts)
-    return belief.gap
-
-
-def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> FloatArray:
-    """Each arm's smallest gap over the steps that the look-back compares."""
+    if rule.compares == "gap":
+        return belief.gap
+    # Each arm's smallest gap over the steps that the look-back compares.
     lower, upper = [], []
     model = cast(KeepsHistory, policy.state.model)  # else the rule could not be deployed
     states, steps, _ = model.history(contexts, policy.state.active, rule.first_step)

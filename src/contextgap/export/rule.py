@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -60,7 +60,13 @@ from contextgap.tables.schema import MOST_LEVELS, Coding, TableSchema
 from contextgap.tables.table import Table
 
 _KERNELS = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)
-_EXPORTABLE = (HighestMean, HighestUpper, SmallestGap, SmallestGapInHistory)
+# By what arms are compared: gaps after the last step, or after every step of a look-back.
+_COMPARED: dict[type[Recommender], str] = {
+    HighestMean: "mean",
+    HighestUpper: "upper",
+    SmallestGap: "gap",
+    SmallestGapInHistory: "history",
+}
 # Sines and cosines of two libraries differ by less than so many roundings of 1.
 _ROUNDINGS = 16
 _MISSING = 0.15  # share of cells of random rows that are missing, where some may be
@@ -125,6 +131,11 @@ class DecisionRule:
     costs: bool = False  # whether users observe costs
 
     @property
+    def compares(self) -> str:
+        """By what arms are compared: "mean", "upper", "gap" or "history"."""
+        return _COMPARED[type(self.recommender)]
+
+    @property
     def inputs(self) -> int:
         """How many numbers an export takes: one per column of a table."""
         return self.dimension if self.table is None else len(self.table.codings)
@@ -136,11 +147,9 @@ class DecisionRule:
 
     @property
     def inner_kernel(self) -> Kernel:
-        """The kernel of what becomes of these numbers."""
         return self.kernel.kernel if isinstance(self.kernel, Warped) else self.kernel
 
     def warped(self, contexts: FloatArray) -> FloatArray:
-        """Return contexts as the inner kernel sees them."""
         return contexts if self.warp is None else self.warp(contexts)
 
     @property
@@ -155,8 +164,8 @@ def decision_rule(policy: Policy) -> DecisionRule:
     Raises ``ExportError`` for rules that are not a function of means and widths of the arms.
     """
     recommender = policy.method.recommender
-    if type(recommender) not in _EXPORTABLE:  # a subclass may decide otherwise
-        can = ", ".join(kind.__name__ for kind in _EXPORTABLE)
+    if type(recommender) not in _COMPARED:  # a subclass may decide otherwise
+        can = ", ".join(kind.__name__ for kind in _COMPARED)
         raise ExportError(
             f"a policy that deploys by {type(recommender).__name__} cannot be exported; {can} can"
         )
@@ -168,6 +177,10 @@ def decision_rule(policy: Policy) -> DecisionRule:
     tables = () if shared else tuple(_table(policy, each) for each in model.supports(active))
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(active)] = np.arange(len(active))
+    steps = first = len(model)
+    if isinstance(recommender, SmallestGapInHistory):
+        first = min(policy.state.rules.burn_in * len(active), steps)
+        first = first if recommender.last is None else max(first, steps + 1 - recommender.last)
     return DecisionRule(
         kernel=policy.kernel,
         dimension=policy.dimension,
@@ -182,14 +195,13 @@ def decision_rule(policy: Policy) -> DecisionRule:
         # An export answers at any number of contexts, which not every guarantee covers.
         probability=policy.probability if policy.width.adaptive else None,
         pulls=index[model.observed.arms],
-        first_step=_first_step(recommender, policy.state.rules.burn_in * len(active), len(model)),
+        first_step=first,
         fallback=policy.fallback,
         costs=policy.state.rules.sign < 0,
     )
 
 
 def observed_contexts(rule: DecisionRule) -> FloatArray:
-    """Return the observed contexts of all arms, shape (n, d)."""
     if rule.shared is not None:
         return rule.shared.support
     if rule.common:
@@ -215,7 +227,7 @@ def check_kernel(kernel: Kernel, purpose: str) -> None:
 
 def check_masks(rule: DecisionRule) -> None:
     """Raise ``ExportError`` for rules that cannot choose among eligible arms where exported."""
-    if isinstance(rule.recommender, SmallestGapInHistory):
+    if rule.compares == "history":
         raise ExportError(
             "a look-back cannot choose among eligible arms in an export: the steps that it "
             "compares depend on them; deploy by SmallestGap, or export with eligible=False"
@@ -246,8 +258,8 @@ def _shared_table(policy: Policy) -> SharedTable | None:
 
 
 def _table(policy: Policy, support: Support) -> ArmTable:
-    model, recommender = policy.state.model, policy.method.recommender
-    looks_back = isinstance(recommender, SmallestGapInHistory)
+    model = policy.state.model
+    looks_back = isinstance(policy.method.recommender, SmallestGapInHistory)
     signs, factors = zip(*support.factors, strict=True)
     if signs not in ((1,), (1, -1)) or (looks_back and support.innovations is None):
         raise ExportError(
@@ -291,16 +303,7 @@ def _reach(
     return one
 
 
-def _first_step(recommender: Recommender, burn_in_end: int, steps: int) -> int:
-    if not isinstance(recommender, SmallestGapInHistory):
-        return steps
-    since = min(burn_in_end, steps)
-    return since if recommender.last is None else max(since, steps + 1 - recommender.last)
-
-
 class How(Enum):
-    """What becomes of a column's number."""
-
     VALUE = 0
     COSINE = 1
     SINE = 2
@@ -310,8 +313,6 @@ class How(Enum):
 
 @dataclass(frozen=True)
 class SpreadNumber:
-    """How one of the numbers that kernels see comes from a row."""
-
     how: How
     source: int  # which column
     missing: float = math.nan  # in place of a missing value; NaN if there must be none
@@ -332,7 +333,11 @@ def spread_numbers(table: TableSchema) -> list[SpreadNumber]:
 def _numbers(place: int, coding: Coding) -> Iterator[SpreadNumber]:
     kind = coding.kind
     if isinstance(kind, Category):
-        yield _code(place, coding)
+        found = SpreadNumber(How.CODE, place, by=float(len(coding.levels)))
+        if kind.missing:
+            own = [code for code, level in enumerate(coding.levels) if level is None]
+            found = replace(found, missing=own[0] if own else found.unknown)
+        yield found
         return
     if not isinstance(kind, Cyclic):
         filling = (coding.filling or 0.0) if kind.missing else math.nan
@@ -345,14 +350,6 @@ def _numbers(place: int, coding: Coding) -> Iterator[SpreadNumber]:
             yield SpreadNumber(how, place, 0.0 if kind.missing else math.nan, period)
     if kind.missing:
         yield SpreadNumber(How.IS_MISSING, place)
-
-
-def _code(place: int, coding: Coding) -> SpreadNumber:
-    found = SpreadNumber(How.CODE, place, by=float(len(coding.levels)))
-    if not coding.kind.missing:
-        return found
-    own = [code for code, level in enumerate(coding.levels) if level is None]
-    return SpreadNumber(How.CODE, place, own[0] if own else found.unknown, found.by)
 
 
 def seen_by_kernels(table: TableSchema | None, rows: FloatArray) -> FloatArray:

@@ -117,9 +117,7 @@ class Spectrum:
                 f"eigenvalue_floor must be at most kernel_bound / effective_dimension = "
                 f"{bound / size:g}, got {self.eigenvalue_floor!r}"
             )
-        for name, value in (("eigenvalue_floor", floor), ("kernel_bound", bound)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "effective_dimension", size)
+        checks.settle(self, eigenvalue_floor=floor, effective_dimension=size, kernel_bound=bound)
 
     @property
     def relative_floor(self) -> float:
@@ -589,16 +587,15 @@ class RegretBound:
 
     def __post_init__(self) -> None:
         checks.instance("spectrum", self.spectrum, Spectrum, "Spectrum(0.1, 5)")
-        canonical = {
-            "n_arms": checks.whole("n_arms", self.n_arms, least=2),
-            "hardness": checks.positive("hardness", self.hardness, "n_arms / tolerance² at most"),
-            "noise": checks.positive("noise", self.noise, "a standard deviation"),
-            "norm": checks.positive("norm", self.norm, "it bounds every arm's norm"),
-            "ridge": checks.positive("ridge", self.ridge, _RIDGE_HINT),
-            "failure_probability": _eigenvalue_failure(self.failure_probability),
-        }
-        for name, value in canonical.items():
-            object.__setattr__(self, name, value)
+        checks.settle(
+            self,
+            n_arms=checks.whole("n_arms", self.n_arms, least=2),
+            hardness=checks.positive("hardness", self.hardness, "n_arms / tolerance² at most"),
+            noise=checks.positive("noise", self.noise, "a standard deviation"),
+            norm=checks.positive("norm", self.norm, "it bounds every arm's norm"),
+            ridge=checks.positive("ridge", self.ridge, _RIDGE_HINT),
+            failure_probability=_eigenvalue_failure(self.failure_probability),
+        )
 
     @lazy
     def burn_in(self) -> int:

@@ -39,7 +39,6 @@ def find_compiler(compiler: str | None = None) -> str:
 
 
 def found_prefix(directory: Path, prefix: str | None = None) -> str:
-    """Return the prefix of the one export in a folder, or of the one asked for."""
     ending = FileNames.of("").header
     found = sorted(path.name.removesuffix(ending) for path in directory.glob(f"*{ending}"))
     if prefix is None and len(found) > 1:

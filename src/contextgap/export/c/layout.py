@@ -28,8 +28,6 @@ from contextgap.tables.schema import TableSchema
 
 
 class Form(Enum):
-    """What the exported code computes."""
-
     MEANS = "means"
     MEANS_EXPLAINED = "means, and widths when asked to explain"
     LAST_STEP = "means and widths after the last step"
@@ -64,8 +62,6 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The sizes of the exported tables."""
-
     form: Form
     real: Real
     dimension: int  # numbers that kernels see
@@ -101,7 +97,6 @@ class Layout:
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
-        """Return the layout of the same policy with another rule and other observations."""
         form = Form.of(recommender, fallback=self.fallback)
         return replace(self, form=form, sizes=tuple(sizes), columns=0, common=False)
 
@@ -132,23 +127,18 @@ class Layout:
         weights = self.form.mean_from_weights
         by_arm = self.common or (self.columns and weights)  # the same points for every arm
         tables = [self.points * self.dimension, self.points * (self.arms if by_arm else 1)]
-        if self.form.has_widths:
-            tables += self._width_tables
+        if self.form.has_widths:  # factors, half widths over standard deviations, correlations
+            triangles = [size * (size + 1) // 2 for size in self.sizes]
+            if self.columns:
+                tables += [triangles[0], 1, self.arms * self.columns, self.arms * self.arms]
+            else:
+                tables += [triangles[0], sum(triangles)] if self.common else [sum(triangles)]
+                tables.append(self.arms + (self.points if self.form is Form.LOOK_BACK else 0))
         around = (self.table is not None) + (self.fallback is not None)  # two tables for each
         # C has no empty arrays, so every table has at least one entry.
         count = sum(max(1, size) for size in tables) + 2 * around * self.dimension
         count += self.watch_points * (self.dimension + 1)
         return self.real.bytes * (count + self.kernel_constants)
-
-    @property
-    def _width_tables(self) -> list[int]:
-        """Entries of factors, of half widths over standard deviations, and of correlations."""
-        triangles = [size * (size + 1) // 2 for size in self.sizes]
-        if self.columns:
-            return [triangles[0], 1, self.arms * self.columns, self.arms * self.arms]
-        every_step = self.points if self.form is Form.LOOK_BACK else 0
-        factors = [triangles[0], sum(triangles)] if self.common else [sum(triangles)]
-        return [*factors, self.arms + every_step]
 
     @property
     def rom_bytes(self) -> int:

@@ -100,14 +100,12 @@ def array(real: Real, name: str, values: Any, comment: str, *, missing: bool = F
 
 
 def integers(name: str, kind: str, values: Iterable[int], comment: str) -> str:
-    """Return the definition of a constant array of whole numbers."""
     numbers = [str(value) for value in values] or ["0"]
     declared = f"static const {kind} {name}[{len(numbers)}]"
     return f"/* {comment} */\n{declared} = {{\n{rows(numbers, 16)}\n}};\n"
 
 
 def rows(items: Iterable[str], per_line: int) -> str:
-    """Return items separated by commas, some per line."""
     listed = list(items) or ["0"]
     lines = (listed[i : i + per_line] for i in range(0, len(listed), per_line))
     return ",\n".join("    " + ", ".join(line) for line in lines)
@@ -146,8 +144,6 @@ def comment_text(text: str) -> str:
 
 
 class FileNames(NamedTuple):
-    """The names of an export's three files."""
-
     header: str
     source: str
     self_test: str
@@ -199,8 +195,6 @@ def _plain_word(text: str) -> str:
 
 @dataclass(frozen=True)
 class CategoryNames:
-    """What a column of categories is called in C, and its levels."""
-
     place: int  # of the column
     function: str  # finds a text's code
     enum: str  # the type of the levels
@@ -210,7 +204,6 @@ class CategoryNames:
 
 
 def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
-    """Return what all columns of categories are called, all names distinct."""
     upper = prefix.upper()
     macros = _Identifiers({f"{upper}_{each}" for each in _TAKEN})
     functions = _Identifiers(set())
@@ -280,7 +273,6 @@ def level_bytes(table: TableSchema) -> int:
     total = 0
     for coding in table.codings:
         if isinstance(coding.kind, Category):
-            texts: tuple[Level, ...] = coding.levels or (None,)
-            total += POINTER * len(texts)
-            total += sum(string_bytes(text) for text in texts if text is not None)
+            total += POINTER * max(1, len(coding.levels))
+            total += sum(string_bytes(text) for text in coding.levels if text is not None)
     return total

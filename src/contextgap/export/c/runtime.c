@@ -11,7 +11,7 @@
  *   NUMBERS         how many numbers of a context kernels see
  *   SOLVED          entries of v = (factor's inverse) k to hold at once
  *   PRIOR           the mean where nothing was observed
- *   KERNEL(x, y)    the kernel, made of the functions that USES_... name; KERNEL_SELF(x) = k(x, x)
+ *   KERNEL(x, y)    the kernel, made of the functions that USES_... name
  *   HAS_WARP        if kernels see some numbers of a context on a logarithmic scale
  *   HAS_CODES       if the last numbers of a context are codes of categories
  *   TOLERANCE       if the fallback is the answer to a certificate above this
@@ -214,6 +214,7 @@ static real kernel(const real *x, const real *y)
 {
     return KERNEL(x, y);
 }
+#define KERNEL_SELF(x) kernel((x), (x))
 
 #ifdef HAS_WARP
 /* What the kernel sees of a context. */

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from contextgap import kernels
-from contextgap.base.arrays import IntArray
 from contextgap.export.c.layout import Form, Layout
 from contextgap.export.c.literals import (
     Real,
@@ -39,19 +37,12 @@ from contextgap.export.parity import Answers, is_near_tie
 from contextgap.export.rule import (
     DecisionRule,
     ExportError,
-    SharedTable,
     check_kernel,
     has_unknown_level,
     seen_ranges,
     spread_numbers,
 )
 from contextgap.insight.watch import Watch
-from contextgap.methods.recommenders import (
-    HighestMean,
-    HighestUpper,
-    SmallestGap,
-    SmallestGapInHistory,
-)
 from contextgap.policy.fallback import Status
 from contextgap.tables.columns import Category, Cyclic, Date, Kind
 from contextgap.tables.schema import MOST_LEVELS
@@ -67,12 +58,6 @@ STATUSES = {
     Status.NO_FALLBACK: 6,
 }
 LEVEL_UNKNOWN = 3
-_RULES = {
-    HighestMean: "RULE_MEAN",
-    HighestUpper: "RULE_UPPER",
-    SmallestGap: "RULE_GAP",
-    SmallestGapInHistory: "RULE_HISTORY",
-}
 _HEADER = """\
 /* A frozen decision rule, exported by contextgap {version}. Generated; do not edit.
  *
@@ -142,7 +127,6 @@ def header(
     eligible: bool,
     watch: Watch | None = None,
 ) -> str:
-    """Return the text of ``policy.h``: what the policy is, and the interface."""
     upper = prefix.upper()
     macros = {
         "EXPORT_ID": f"0x{EXPORT_ID}UL /* the three files belong together */",
@@ -228,13 +212,11 @@ def _meaning(kind: Kind, function: str) -> str:
 def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None = None) -> str:
     """Return what comes before the runtime in ``policy.c``: tables, and macros that say which."""
     upper, real = prefix.upper(), layout.real
-    with_self = layout.form.has_widths or watch is not None
-    kernel = _kernel_text(rule.inner_kernel, rule.dimension, real, with_self=with_self)
     columns = column_names(rule.columns, rule.inputs)
     labels = (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels))
     parts = [
         _macros(_sizes_and_rules(rule, layout)),
-        kernel,
+        _kernel_text(rule.inner_kernel, rule.dimension, real),
         _texts(f"{prefix}_labels[{upper}_ARMS]", labels),
         _texts(
             f"{prefix}_columns[{upper}_DIMENSION]",
@@ -253,7 +235,7 @@ def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None 
 def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
     shared, real = rule.shared is not None, layout.real
     macros: dict[str, object] = {
-        "RULE": _RULES[type(rule.recommender)],
+        "RULE": f"RULE_{rule.compares.upper()}",
         "POINTS": "POINTS_SHARED" if shared else f"POINTS_{'COMMON' if rule.common else 'OWN'}",
         "HAS_WEIGHTS": int(layout.form.mean_from_weights),
         "NUMBERS": f"{rule.dimension}U",
@@ -275,71 +257,50 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
 
 
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
-    shared = rule.shared
-    vectors = _own_numbers(rule, layout) if shared is None else _shared_numbers(rule, layout)
-    if rule.fallback is not None:
-        low, high = seen_ranges(rule.fallback, rule, layout.real.dtype)
-        vectors.append(("seen_low", low, "the lowest of each number in the observed range"))
-        vectors.append(("seen_high", high, "the highest"))
-    return [array(layout.real, name, np.ravel(values), said) for name, values, said in vectors]
-
-
-def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
-    arms, form = rule.arms, layout.form
-    first = arms[:1] if rule.common else arms  # whose support and factor are written
+    form, shared = layout.form, rule.shared
+    every: Sequence[Any] = rule.arms if shared is None else [shared]
+    first = every[:1] if rule.common else every  # whose support and factor are written
     points = "inducing points" if rule.common else "observed contexts, arm after arm"
-    vectors = [("support", [rule.warped(arm.support) for arm in first], points)]
+    vectors = [("support", [rule.warped(each.support) for each in first], points)]
     if form.mean_from_weights:
-        vectors.append(("weights", [arm.weights for arm in arms], "mean = prior + weights . k"))
+        weights = [each.weights for each in every]
+        vectors.append(("weights", weights, "mean = prior + weights . k, arm after arm"))
     else:
-        innovations = [arm.innovations for arm in arms]
+        innovations = [each.innovations for each in every]
         vectors.append(("innovations", innovations, "mean = prior + innovations . v"))
     if form.has_widths:
-        factors = [arm.factor for arm in first]
-        vectors.append(("factor", factors, "lower triangles of the arms' factors, by rows"))
+        factors = [each.factor for each in first]
+        vectors.append(("factor", factors, "lower triangles of factors, by rows"))
         if rule.common:
-            added = [arm.added for arm in arms]
+            added = [each.added for each in every]
             vectors.append(("added", added, "those of the factors that add variance"))
         full = form is Form.LOOK_BACK
-        reach = [arm.reach if full else arm.reach[-1:] for arm in arms]
+        reach = [np.atleast_1d(each.reach)[0 if full else -1 :] for each in every]
         after = " after 0, 1, ... observations" if full else ""
         vectors.append(("reach", reach, f"half width over standard deviation{after}"))
+        if shared is not None:
+            unlike = 2 - 2 * shared.among
+            vectors.append(("alike", [shared.alike], "correlations of arms with those observed"))
+            vectors.append(("unlike", [unlike], "of two arms: variance of their difference over k"))
+    if rule.fallback is not None:
+        low, high = seen_ranges(rule.fallback, rule, layout.real.dtype)
+        vectors.append(("seen_low", [low], "the lowest of each number in the observed range"))
+        vectors.append(("seen_high", [high], "the highest"))
     return [
-        (name, np.concatenate([part.ravel() for part in parts]), said)
+        array(layout.real, name, np.concatenate([np.ravel(part) for part in parts]), said)
         for name, parts, said in vectors
     ]
 
 
-def _shared_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
-    table = cast(SharedTable, rule.shared)
-    support = rule.warped(table.support)
-    vectors: list[tuple[str, ArrayLike, str]] = [("support", support, "observed contexts")]
-    if layout.form.mean_from_weights:
-        vectors.append(("weights", table.weights, "mean = prior + weights . k, arm after arm"))
-    else:
-        vectors.append(("innovations", table.innovations, "mean = prior + innovations . v"))
-    if layout.form.has_widths:
-        vectors += [
-            ("factor", table.factor, "lower triangle of the factor, by rows"),
-            ("reach", [table.reach], "half width over standard deviation"),
-            ("alike", table.alike, "correlations of arms with those observed"),
-            ("unlike", 2 - 2 * table.among, "of two arms: variance of their difference over k"),
-        ]
-    return vectors
-
-
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
-    if rule.shared is not None:
-        found = [integers("sizes", "size_t", layout.sizes[:1], "observations")]
-        if layout.form.has_widths:
+    kind = layout.index_type[0]
+    if layout.form is not Form.LOOK_BACK:
+        sizes = layout.sizes if rule.shared is None and not rule.common else layout.sizes[:1]
+        found = [integers("sizes", "size_t", sizes, "points, of each arm or of all")]
+        if rule.shared is not None and layout.form.has_widths:
             whose = rule.shared.whose.tolist()
-            kind = layout.index_type[0]
             found.append(integers("whose", kind, whose, "the column of alike of each point"))
         return found
-    if rule.common:
-        return [integers("sizes", "size_t", layout.sizes[:1], "inducing points")]
-    if layout.form is not Form.LOOK_BACK:
-        return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
     points, entries = (
         [0, *np.cumsum(sizes)[:-1].tolist()]
         for sizes in (layout.sizes, [size * (size + 1) // 2 for size in layout.sizes])
@@ -348,7 +309,7 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     return [
         integers("first_point", "size_t", points, "where each arm's points start"),
         integers("first_entry", "size_t", entries, "where each arm's factor starts"),
-        integers("pulls", layout.index_type[0], pulls, "the arm observed at each step"),
+        integers("pulls", kind, pulls, "the arm observed at each step"),
     ]
 
 
@@ -407,6 +368,11 @@ def self_test(
     kinds = [3] * rule.inputs
     if rule.table is not None:
         kinds = [2 if coding.kind.missing else 3 for coding in rule.table.codings]
+    statuses = expected.status.copy()
+    for python, ours in STATUSES.items():
+        statuses[expected.status == python] = ours
+    unknown = has_unknown_level(rule.table, expected.contexts)
+    statuses[(expected.status == Status.RECOMMENDED) & unknown] = LEVEL_UNKNOWN
     parts = [
         _macros(
             {
@@ -419,7 +385,7 @@ def self_test(
         array(real, "means", expected.mean, "of every arm"),
         integers("arms", "int", expected.arm.tolist(), "answered"),
         integers("near_tie", "unsigned char", near.tolist(), "whether rounding may decide"),
-        integers("statuses", "int", _expected_statuses(rule, expected).tolist(), "returned"),
+        integers("statuses", "int", statuses.tolist(), "returned"),
         integers("bad_kinds", "int", kinds, "of bad input: 3 with NaN, 2 without"),
     ]
     if layout.form.has_widths:
@@ -428,15 +394,6 @@ def self_test(
         parts.append(array(real, "certificates", expected.certificate, "of the arm answered"))
     head = _filled(_SELF_TEST + _SAME_EXPORT, prefix, name=f"{prefix}_selftest.c")
     return head + "\n".join(parts) + "\n" + static_file("selftest.c", prefix)
-
-
-def _expected_statuses(rule: DecisionRule, expected: Answers) -> IntArray:
-    statuses = expected.status.copy()
-    for python, ours in STATUSES.items():
-        statuses[expected.status == python] = ours
-    unknown = has_unknown_level(rule.table, expected.contexts)
-    statuses[(expected.status == Status.RECOMMENDED) & unknown] = LEVEL_UNKNOWN
-    return statuses
 
 
 def _filled(template: str, prefix: str, **values: object) -> str:
@@ -458,28 +415,15 @@ def _wrapped(text: str) -> str:
     return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
 
 
-class _Node(NamedTuple):
-    """k(x, y), and k(x, x), which is a number if it is constant."""
-
-    value: str
-    at_itself: str | float
-
-
-def _kernel_text(kernel: kernels.Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
+def _kernel_text(kernel: kernels.Kernel, dimension: int, real: Real) -> str:
     check_kernel(kernel, "expressed in C")
     writer = _Writer(dimension, real)
-    root = writer.visit(kernel)
+    value = writer.visit(kernel)
     uses = [f"#define USES_{name.upper()}\n" for name in sorted(writer.used)]
     codes = ["#define HAS_CODES\n"] if writer.has_codes else []
-    macros = [_macro("KERNEL(x, y)", root.value)]
-    if with_self:
-        macros.append(_macro("KERNEL_SELF(x)", writer.expression(root.at_itself)))
-    return "".join([*uses, *codes, *macros]) + "".join(f"\n{table}" for table in writer.tables)
-
-
-def _macro(name: str, expression: str) -> str:
-    lines = textwrap.wrap(f"({expression})", 92, break_long_words=False, break_on_hyphens=False)
-    return f"#define {name} \\\n    " + " \\\n    ".join(lines) + "\n"
+    lines = textwrap.wrap(f"({value})", 92, break_long_words=False, break_on_hyphens=False)
+    macro = "#define KERNEL(x, y) \\\n    " + " \\\n    ".join(lines) + "\n"
+    return "".join([*uses, *codes, macro, *(f"\n{table}" for table in writer.tables)])
 
 
 class _Writer:
@@ -491,50 +435,28 @@ class _Writer:
         self._real = real
         self._count = 0
 
-    def visit(self, kernel: kernels.Kernel) -> _Node:
+    def visit(self, kernel: kernels.Kernel) -> str:
         if isinstance(kernel, kernels.Sum | kernels.Product):
-            return self._pair(kernel)
+            left, right = self.visit(kernel.left), self.visit(kernel.right)
+            return f"({left} {'+' if isinstance(kernel, kernels.Sum) else '*'} {right})"
         if isinstance(kernel, kernels.Scaled):
-            return self._scaled(kernel)
+            inner = self.visit(kernel.kernel)
+            factor = self._setting(kernel.factor, "a kernel's factor")
+            return f"({factor} * {inner})"
         self._count += 1
         if isinstance(kernel, kernels.Gaussian):
-            return _Node(self._call("decay", self._squared_distance(kernel, -0.5)), 1.0)
+            return self._call("decay", self._squared_distance(kernel, -0.5))
         if isinstance(kernel, kernels.Matern):
             squared = self._squared_distance(kernel, 2 * kernel.smoothness)
-            return _Node(self._call("matern", squared, str(int(kernel.smoothness))), 1.0)
+            return self._call("matern", squared, str(int(kernel.smoothness)))
         if isinstance(kernel, kernels.Periodic):
             # The circles of the Python kernel cost two table entries per number; this costs none.
             rate = self._table("frequency", math.pi / self._each(kernel.period))
             size = self._table("roughness", 1 / self._each(kernel.bandwidth))
             squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
-            return _Node(self._call("decay", f"{squared} * -REAL_TWO"), 1.0)
+            return self._call("decay", f"{squared} * -REAL_TWO")
         if isinstance(kernel, kernels.Constant):
-            return _Node(self._call("constant", "(x)", "(y)"), 1.0)
-        value = self._product(kernel)
-        return _Node(value, value.replace("(y)", "(x)"))
-
-    def expression(self, value: str | float) -> str:
-        return value if isinstance(value, str) else self._real.literal(value, "the diagonal")
-
-    def _pair(self, kernel: kernels.Sum | kernels.Product) -> _Node:
-        a, b = self.visit(kernel.left), self.visit(kernel.right)
-        sign = "+" if isinstance(kernel, kernels.Sum) else "*"
-        value = f"({a.value} {sign} {b.value})"
-        if isinstance(a.at_itself, float) and isinstance(b.at_itself, float):
-            both = a.at_itself + b.at_itself if sign == "+" else a.at_itself * b.at_itself
-            return _Node(value, both)
-        sides = (self.expression(side.at_itself) for side in (a, b))
-        return _Node(value, f"({f' {sign} '.join(sides)})")
-
-    def _scaled(self, kernel: kernels.Scaled) -> _Node:
-        inner = self.visit(kernel.kernel)
-        factor = self._setting(kernel.factor, "a kernel's factor")
-        value = f"({factor} * {inner.value})"
-        if isinstance(inner.at_itself, float):
-            return _Node(value, kernel.factor * inner.at_itself)
-        return _Node(value, f"({factor} * {inner.at_itself})")
-
-    def _product(self, kernel: kernels.Kernel) -> str:
+            return self._call("constant", "(x)", "(y)")
         if isinstance(kernel, kernels.Polynomial):
             inner = self._call("product", "(x)", "(y)")
             offset = self._real.literal(kernel.offset, "offset")

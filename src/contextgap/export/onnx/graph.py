@@ -11,9 +11,12 @@ same or not the same.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from itertools import chain
+from operator import add
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -32,6 +35,64 @@ _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "
 _TINY = 1e-20
 
 
+Operand: TypeAlias = Union["Value", ArrayLike]
+
+
+def _operator(name: str) -> Callable[[Value, Operand], Value]:
+    """Return an operator with another value, or with real numbers."""
+
+    def applied(value: Value, other: Operand) -> Value:
+        return value.node(name, other if isinstance(other, Value) else value.graph.real(other))
+
+    return applied
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A value that a graph computes; arithmetic with it adds nodes, and constants for numbers."""
+
+    graph: GraphBuilder
+    name: str
+
+    __add__, __sub__ = _operator("Add"), _operator("Sub")
+    __mul__, __truediv__, __matmul__ = _operator("Mul"), _operator("Div"), _operator("MatMul")
+    __lt__, __le__, __gt__ = _operator("Less"), _operator("LessOrEqual"), _operator("Greater")
+    __and__, __or__, equals = _operator("And"), _operator("Or"), _operator("Equal")
+
+    def __neg__(self) -> Value:
+        return self.node("Neg")
+
+    def __invert__(self) -> Value:
+        return self.node("Not")
+
+    def __getitem__(self, rows: slice) -> Value:
+        return self.node("Slice", [rows.start], [rows.stop], [0])
+
+    @property
+    def transposed(self) -> Value:
+        return self.node("Transpose", perm=[1, 0])
+
+    @property
+    def row(self) -> Value:
+        """All entries one after the other."""
+        return self.node("Reshape", [-1])
+
+    def node(self, operator: str, *others: Operand, **attributes: Any) -> Value:
+        return self.graph.node(operator, self, *others, **attributes)
+
+    def where(self, yes: Operand, no: Operand) -> Value:
+        return self.node("Where", yes, no)
+
+    def cast(self, dtype: DTypeLike) -> Value:
+        return self.node("Cast", to=self.graph.type_code(dtype))
+
+    def over_rows(self, operator: str) -> Value:
+        """Return a reduction of every column, shape (1, batch)."""
+        if self.graph.opset >= _AXES_ARE_AN_INPUT[operator]:
+            return self.node(operator, [0], keepdims=1)
+        return self.node(operator, axes=[0], keepdims=1)
+
+
 class GraphBuilder:
     """Nodes and constants of a graph under construction.
 
@@ -48,7 +109,10 @@ class GraphBuilder:
         self._onnx = study_import("onnx", extra="onnx")
         self._names: dict[Any, str] = {}
 
-    def real(self, values: ArrayLike, setting: str | None = None) -> str:
+    def input(self, name: str) -> Value:
+        return Value(self, name)
+
+    def real(self, values: ArrayLike, setting: str | None = None) -> Value:
         """Return a constant of the graph's real type; a ``setting`` must not round to zero."""
         exact = np.asarray(values, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
@@ -63,53 +127,33 @@ class GraphBuilder:
             )
         return self._constant(rounded)
 
-    def whole(self, values: ArrayLike) -> str:
-        return self._constant(np.asarray(values, dtype=np.int64))
+    def constant(self, values: ArrayLike) -> Value:
+        """Return a constant: whole numbers, truth values, or the graph's real type."""
+        given = np.asarray(values)
+        if given.dtype.kind == "f":
+            return self.real(given)
+        return self._constant(given if given.dtype == np.bool_ else given.astype(np.int64))
 
-    def truth(self, values: ArrayLike) -> str:
-        return self._constant(np.asarray(values, dtype=np.bool_))
-
-    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        key = (operator, inputs, repr(sorted(attributes.items())))
+    def node(self, operator: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> Value:
+        """Return the first value that an operator gives."""
+        values = [each if isinstance(each, Value) else self.constant(each) for each in inputs]
+        given = [each.name for each in values]
+        key = (operator, *given, repr(sorted(attributes.items())))
         if key not in self._names:
             name = self._names[key] = f"{operator.lower()}{len(self._names)}"
-            made = self._onnx.helper.make_node(operator, list(inputs), [name], name, **attributes)
-            self.nodes.append(made)
-        return self._names[key]
-
-    def highest_two(self, table: str) -> str:
-        """Return the two highest entries of every column, the highest first."""
-        key = ("TopK", table)
-        if key not in self._names:
-            name = self._names[key] = f"topk{len(self._names)}"
+            made = [name, *(f"{name}_{place}" for place in range(1, outputs))]
             self.nodes.append(
-                self._onnx.helper.make_node(
-                    "TopK", [table, self.whole([2])], [name, f"{name}_places"], name, axis=0
-                )
+                self._onnx.helper.make_node(operator, given, made, name, **attributes)
             )
-        return self._names[key]
+        return Value(self, self._names[key])
 
-    def reduce(self, operator: str, table: str, axis: int) -> str:
-        """Return a reduction along one axis, which stays with length 1."""
-        if self.opset >= _AXES_ARE_AN_INPUT[operator]:
-            return self.node(operator, table, self.whole([axis]), keepdims=1)
-        return self.node(operator, table, axes=[axis], keepdims=1)
-
-    def rows(self, table: str, start: int, stop: int) -> str:
-        """Return rows ``start`` to ``stop`` − 1 of a table."""
-        ends = (self.whole([start]), self.whole([stop]), self.whole([0]))
-        return self.node("Slice", table, *ends)
-
-    def stack(self, tables: list[str]) -> str:
+    def stack(self, tables: Sequence[Value]) -> Value:
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
 
-    def cast(self, value: str, dtype: DTypeLike) -> str:
-        return self.node("Cast", value, to=self.type_code(dtype))
-
-    def output(self, name: str, value: str, dtype: DTypeLike, *shape: str | int) -> None:
+    def output(self, name: str, value: Value, dtype: DTypeLike, *shape: str | int) -> None:
         """Promise a value under a name of its own."""
         helper = self._onnx.helper
-        self.nodes.append(helper.make_node("Identity", [value], [name], name))
+        self.nodes.append(helper.make_node("Identity", [value.name], [name], name))
         self.outputs[name] = helper.make_tensor_value_info(name, self.type_code(dtype), shape)
 
     def type_code(self, dtype: DTypeLike) -> int:
@@ -125,7 +169,7 @@ class GraphBuilder:
         self.nodes = kept[::-1]
         self.initializers = [tensor for tensor in self.initializers if tensor.name in needed]
 
-    def _constant(self, array: NDArray[Any]) -> str:
+    def _constant(self, array: NDArray[Any]) -> Value:
         # A digest, since the largest constants are the inverse factors.
         digest = hashlib.blake2b(array.tobytes()).digest()
         key = ("constant", array.dtype.str, array.shape, digest)
@@ -134,73 +178,60 @@ class GraphBuilder:
             tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
             tensor.dims[:] = array.shape  # ascontiguousarray makes a vector of a scalar
             self.initializers.append(tensor)
-        return self._names[key]
+        return Value(self, self._names[key])
 
 
-def spread_rows(graph: GraphBuilder, rows: str, table: TableSchema) -> str:
+def spread_rows(graph: GraphBuilder, rows: Value, table: TableSchema) -> Value:
     """Return what kernels see of ``rows``, shape (columns, batch), as a table (numbers, batch).
 
     What has no answer is NaN or infinite there.
     """
     numbers = spread_numbers(table)
     groups = [(how, [each for each in numbers if each.how is how]) for how in How]
-    parts = [_part(graph, rows, how, own) for how, own in groups if own]
+    stacked = graph.stack([_part(graph, rows, how, own) for how, own in groups if own])
     # Numbers come out by what becomes of them; kernels have them by column.
     order = sorted(range(len(numbers)), key=lambda place: numbers[place].how.value)
     places = np.argsort(order)
-    stacked = graph.stack(parts)
     if (places == np.arange(len(places))).all():
         return stacked
-    return graph.node("Gather", stacked, graph.whole(places), axis=0)
+    return stacked.node("Gather", places, axis=0)
 
 
-def _part(graph: GraphBuilder, rows: str, how: How, numbers: list[SpreadNumber]) -> str:
+def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber]) -> Value:
     """Return the numbers that are made alike, shape (numbers, batch)."""
-    sources = graph.whole([each.source for each in numbers])
-    values = graph.node("Gather", rows, sources, axis=0)
-    is_missing = graph.node("IsNaN", values)
+    values = rows.node("Gather", [each.source for each in numbers], axis=0)
+    is_missing = values.node("IsNaN")
     if how is How.IS_MISSING:
-        return graph.cast(is_missing, graph.dtype)
+        return is_missing.cast(graph.dtype)
     by = graph.real([[each.by] for each in numbers])
     found = values
     if how in (How.COSINE, How.SINE):
         # The remainder is exact, while float32 keeps little of a date in turns.
-        turns = graph.node("Div", graph.node("Mod", values, by, fmod=1), by)
-        angle = graph.node("Mul", turns, graph.real(2 * np.pi))
-        found = graph.node("Cos" if how is How.COSINE else "Sin", angle)
-    elif how is How.CODE:
-        found = _known(graph, values, by, numbers)
-    missing = graph.real([[each.missing] for each in numbers])
-    return graph.node("Where", is_missing, missing, found)
+        angle = values.node("Mod", by, fmod=1) / by * (2 * np.pi)
+        found = angle.node("Cos" if how is How.COSINE else "Sin")
+    elif how is How.CODE:  # those of no level are made one; infinities stay
+        whole = values.equals(values.node("Floor"))
+        negative = values < 0.0
+        is_level = whole & (values < by) & ~negative
+        kept = is_level | values.node("IsInf")
+        found = kept.where(values, graph.real([[each.unknown] for each in numbers]))
+    return is_missing.where(graph.real([[each.missing] for each in numbers]), found)
 
 
-def _known(graph: GraphBuilder, codes: str, by: str, numbers: list[SpreadNumber]) -> str:
-    """Return codes, with those of no level made one; infinities stay."""
-    whole = graph.node("Equal", codes, graph.node("Floor", codes))
-    negative = graph.node("Less", codes, graph.real(0.0))
-    is_level = graph.node("And", whole, graph.node("Less", codes, by))
-    is_level = graph.node("And", is_level, graph.node("Not", negative))
-    kept = graph.node("Or", is_level, graph.node("IsInf", codes))
-    unknown = graph.real([[each.unknown] for each in numbers])
-    return graph.node("Where", kept, codes, unknown)
-
-
-def _warped(graph: GraphBuilder, contexts: str, warp: Warp) -> str:
+def _warped(graph: GraphBuilder, contexts: Value, warp: Warp) -> Value:
     """Return contexts with their skewed numbers on a logarithmic scale, shape (numbers, batch)."""
     skewed = np.array(warp.unit)[:, None] > 0
     unit = graph.real(np.where(skewed, np.array(warp.unit)[:, None], 1.0), "unit")
-    away = graph.node("Sub", contexts, graph.real(np.array(warp.centre)[:, None]))
-    size = graph.node("Div", graph.node("Abs", away), unit)
-    log = graph.node("Log", graph.node("Add", size, graph.real(1.0)))
-    signed = graph.node("Mul", graph.node("Sign", away), log)
-    return graph.node("Where", graph.truth(skewed), signed, contexts)
+    away = contexts - np.array(warp.centre)[:, None]
+    log = (away.node("Abs") / unit + 1.0).node("Log")
+    return graph.node("Where", skewed, away.node("Sign") * log, contexts)
 
 
 class KernelGraph:
     """Kernels between the observed contexts ``support``, shape (n, d), and the graph's input.
 
-    ``contexts`` names what kernels see of the input, transposed, shape (d, batch), and ``ones`` a
-    row of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see,
+    ``contexts`` is what kernels see of the input, transposed, shape (d, batch), and ``ones`` a row
+    of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see,
     ``warp`` what becomes of these numbers before.
     """
 
@@ -213,20 +244,20 @@ class KernelGraph:
     ) -> None:
         self._graph = graph
         self.support = support if warp is None else warp(support)
-        self.contexts = graph.node("Transpose", "contexts", perm=[1, 0])
+        rows = graph.input("contexts")
+        self.contexts = rows.transposed
         if table is not None:
             self.contexts = spread_rows(graph, self.contexts, table)
         self._warped = self.contexts if warp is None else _warped(graph, self.contexts, warp)
-        count = graph.rows(graph.node("Shape", "contexts"), 0, 1)
+        count = rows.node("Shape")[0:1]
         one = graph.real([[1.0]])
-        self.ones = graph.node("Expand", one, graph.stack([graph.whole([1]), count]))
+        self.ones = one.node("Expand", graph.stack([graph.constant([1]), count]))
 
-    def values(self, kernel: kernels.Kernel) -> str:
+    def values(self, kernel: kernels.Kernel) -> Value:
         """Return the kernel between support and contexts, shape (n, batch)."""
-        graph = self._graph
         if isinstance(kernel, kernels.Sum | kernels.Product):
-            both = (self.values(side) for side in (kernel.left, kernel.right))
-            return graph.node("Add" if isinstance(kernel, kernels.Sum) else "Mul", *both)
+            left, right = self.values(kernel.left), self.values(kernel.right)
+            return left + right if isinstance(kernel, kernels.Sum) else left * right
         if isinstance(kernel, kernels.Scaled):
             return self._scaled(kernel)
         if isinstance(kernel, kernels.Gaussian):
@@ -241,22 +272,21 @@ class KernelGraph:
             return self._power(kernel, self._linear(kernels.Linear()))
         return self._constant(1.0)
 
-    def diagonal(self, kernel: kernels.Kernel) -> str:
+    def diagonal(self, kernel: kernels.Kernel) -> Value:
         """Return k(x, x) of every context, shape (1, batch)."""
-        graph = self._graph
         if isinstance(kernel, kernels.Sum | kernels.Product):
-            both = (self.diagonal(side) for side in (kernel.left, kernel.right))
-            return graph.node("Add" if isinstance(kernel, kernels.Sum) else "Mul", *both)
+            left, right = self.diagonal(kernel.left), self.diagonal(kernel.right)
+            return left + right if isinstance(kernel, kernels.Sum) else left * right
         if isinstance(kernel, kernels.Scaled):
-            factor = graph.real(kernel.factor, "the kernel's factor")
-            return graph.node("Mul", self.diagonal(kernel.kernel), factor)
+            factor = self._graph.real(kernel.factor, "the kernel's factor")
+            return self.diagonal(kernel.kernel) * factor
         if isinstance(kernel, kernels.Linear):
             return self._linear_diagonal(kernel)
         if isinstance(kernel, kernels.Polynomial):
             return self._power(kernel, self.diagonal(kernels.Linear()))
         return self.ones
 
-    def _scaled(self, kernel: kernels.Scaled) -> str:
+    def _scaled(self, kernel: kernels.Scaled) -> Value:
         inner: kernels.Kernel = kernel.kernel
         factor = kernel.factor
         while isinstance(inner, kernels.Scaled):
@@ -267,137 +297,107 @@ class KernelGraph:
             return self._linear(inner, factor)
         if isinstance(inner, kernels.Constant):
             return self._constant(factor)
-        values = self.values(inner)
-        return self._graph.node("Mul", values, self._graph.real(factor, "the kernel's factor"))
+        return self.values(inner) * self._graph.real(factor, "the kernel's factor")
 
-    def _constant(self, factor: float) -> str:
+    def _constant(self, factor: float) -> Value:
         column = np.full((len(self.support), 1), factor)
-        return self._graph.node(
-            "MatMul", self._graph.real(column, "the kernel's factor"), self.ones
-        )
+        return self._graph.real(column, "the kernel's factor") @ self.ones
 
-    def _matern(self, kernel: kernels.Matern) -> str:
-        graph, squared = self._graph, self._scaled_distance(kernel)
-        r = graph.node("Sqrt", graph.node("Mul", squared, graph.real(2 * kernel.smoothness)))
-        r = graph.node("Min", r, graph.real(self._least_exponent(700.0)))
-        decay = graph.node("Exp", graph.node("Neg", r))
+    def _matern(self, kernel: kernels.Matern) -> Value:
+        r = (self._scaled_distance(kernel) * (2 * kernel.smoothness)).node("Sqrt")
+        r = r.node("Min", self._least_exponent(700.0))
+        decay = (-r).node("Exp")
         if kernel.smoothness == 0.5:
             return decay
-        polynomial = graph.node("Add", r, graph.real(1.0))
+        polynomial = r + 1.0
         if kernel.smoothness == 2.5:
-            third = graph.node("Div", graph.node("Mul", r, r), graph.real(3.0))
-            polynomial = graph.node("Add", polynomial, third)
-        return graph.node("Mul", polynomial, decay)
+            polynomial += r * r / 3.0
+        return polynomial * decay
 
-    def _periodic(self, kernel: kernels.Periodic) -> str:
+    def _periodic(self, kernel: kernels.Periodic) -> Value:
         graph, period, bandwidth = self._graph, *map(self._each, (kernel.period, kernel.bandwidth))
-        turn = graph.node("Mul", self._warped, graph.real(2 * np.pi))
-        angle = graph.node("Div", turn, graph.real(period[:, None], "the period"))
+        angle = self._warped * (2 * np.pi) / graph.real(period[:, None], "the period")
         radius = graph.real(1 / bandwidth[:, None], "1/bandwidth")
-        circles = graph.stack(
-            [graph.node("Mul", radius, graph.node(wave, angle)) for wave in ("Cos", "Sin")]
-        )
+        circles = graph.stack([radius * angle.node(wave) for wave in ("Cos", "Sin")])
         angles = 2 * np.pi * self.support / period
         support = np.hstack([np.cos(angles) / bandwidth, np.sin(angles) / bandwidth])
-        return self._decay(self._squared_distance(support, circles))
+        return self._decay(self._squared_distance(support, circles, np.empty(0)))
 
-    def _linear(self, kernel: kernels.Linear, factor: float = 1.0) -> str:
-        graph, parts = self._graph, []
+    def _linear(self, kernel: kernels.Linear, factor: float = 1.0) -> Value:
+        parts = []
         if self.support.shape[1] > kernel.categories:
-            support = graph.real(factor * kernel.standardised(self.support))
-            parts.append(graph.node("MatMul", support, self._standardised(kernel)))
+            support = self._graph.real(factor * kernel.standardised(self.support))
+            parts.append(support @ self._standardised(kernel))
         if kernel.categories:
             level = 0.5 * factor * weights(kernel.unit, kernel.categories)
             parts.append(self._codes(level, np.zeros(len(level))))
-        return self._sum(parts)
+        return reduce(add, parts)
 
-    def _linear_diagonal(self, kernel: kernels.Linear) -> str:
-        graph, parts = self._graph, []
+    def _linear_diagonal(self, kernel: kernels.Linear) -> Value:
+        parts = []
         if self.support.shape[1] > kernel.categories:
-            standardised = self._standardised(kernel)
-            parts.append(graph.reduce("ReduceSumSquare", standardised, axis=0))
+            parts.append(self._standardised(kernel).over_rows("ReduceSumSquare"))
         if kernel.categories:
-            level = 0.5 * float(weights(kernel.unit, kernel.categories).sum())
-            parts.append(graph.node("Mul", self.ones, graph.real(level)))
-        return self._sum(parts)
+            parts.append(self.ones * (0.5 * weights(kernel.unit, kernel.categories).sum()))
+        return reduce(add, parts)
 
-    def _standardised(self, kernel: kernels.Linear) -> str:
+    def _standardised(self, kernel: kernels.Linear) -> Value:
         """The contexts minus a linear kernel's centre, over its unit; codes are left out."""
         if kernel.plain:
             return self._warped
         graph, count = self._graph, self.support.shape[1] - kernel.categories
         centre = graph.real(self._each(kernel.centre)[:count, None], "the centre")
         unit = graph.real(self._each(kernel.unit)[:count, None], "the unit")
-        numbers = graph.rows(self._warped, 0, count) if kernel.categories else self._warped
-        return graph.node("Div", graph.node("Sub", numbers, centre), unit)
+        return ((self._warped[0:count] if kernel.categories else self._warped) - centre) / unit
 
-    def _power(self, kernel: kernels.Polynomial, inner: str) -> str:
-        graph = self._graph
+    def _power(self, kernel: kernels.Polynomial, inner: Value) -> Value:
         # Repeated squaring: shading languages, which some runtimes compile graphs to, leave Pow of
         # a negative number undefined.
-        result, left = "", kernel.degree
-        square = graph.node("Add", inner, graph.real(kernel.offset))
-        while left:
+        result, left, square = None, kernel.degree, inner + kernel.offset
+        while True:
             if left % 2:
-                result = graph.node("Mul", result, square) if result else square
+                result = result * square if result else square
             left //= 2
-            if left:
-                square = graph.node("Mul", square, square)
-        return result
+            if not left:
+                return result or square
+            square *= square
 
-    def _scaled_distance(self, kernel: kernels.Gaussian | kernels.Matern) -> str:
+    def _scaled_distance(self, kernel: kernels.Gaussian | kernels.Matern) -> Value:
         """Squared distances in units of the bandwidth."""
         graph, codes = self._graph, kernel.categories
         if not isinstance(kernel.bandwidth, float):
             scale = np.asarray(kernel.bandwidth)
-            column = graph.real(scale[:, None], "the bandwidth")
-            contexts = graph.node("Div", self._warped, column)
+            contexts = self._warped / graph.real(scale[:, None], "the bandwidth")
             unlike = weights(kernel.bandwidth, codes) if codes else np.empty(0)
             return self._squared_distance(self.support / scale, contexts, unlike)
         squared = self._squared_distance(self.support, self._warped, np.ones(codes))
         if kernel.bandwidth > _TINY:
-            return graph.node("Mul", squared, graph.real(kernel.bandwidth**-2, "1/bandwidth²"))
+            return squared * graph.real(kernel.bandwidth**-2, "1/bandwidth²")
         bandwidth = graph.real(kernel.bandwidth, "the bandwidth")
-        return graph.node("Div", graph.node("Div", squared, bandwidth), bandwidth)
+        return squared / bandwidth / bandwidth
 
-    def _squared_distance(
-        self, support: FloatArray, contexts: str, unlike: FloatArray | None = None
-    ) -> str:
+    def _squared_distance(self, support: FloatArray, contexts: Value, unlike: FloatArray) -> Value:
         """Squared distances of rows and columns; ``unlike`` of codes that differ, by category."""
-        codes = 0 if unlike is None else len(unlike)
-        squares = self._squares(support[:, : support.shape[1] - codes], contexts)
-        if unlike is None or not codes:
-            return self._sum(squares)
-        return self._sum([*squares, self._codes(np.zeros(codes), unlike)])
+        columns = enumerate(support[:, : support.shape[1] - len(unlike)].T)
+        differences = (contexts[j : j + 1] - column[:, None] for j, column in columns)
+        codes = [self._codes(np.zeros(len(unlike)), unlike)] if len(unlike) else []
+        # One by one, so that few are held.
+        found: Value = reduce(add, chain((each * each for each in differences), codes))
+        return found
 
-    def _squares(self, support: FloatArray, contexts: str) -> Iterator[str]:
-        graph = self._graph
-        for j, column in enumerate(support.T):
-            difference = graph.node(
-                "Sub", graph.rows(contexts, j, j + 1), graph.real(column[:, None])
-            )
-            yield graph.node("Mul", difference, difference)
-
-    def _codes(self, same: FloatArray, differ: FloatArray) -> str:
+    def _codes(self, same: FloatArray, differ: FloatArray) -> Value:
         """The sum over all categories of one number where codes are the same, else of another."""
-        graph, parts = self._graph, []
-        first = self.support.shape[1] - len(same)
-        for j, (equal, unlike) in enumerate(zip(same.tolist(), differ.tolist(), strict=True)):
-            row = graph.rows(self._warped, first + j, first + j + 1)
-            own = graph.real(self.support[:, first + j, None])
-            where = graph.node("Equal", row, own)
-            parts.append(graph.node("Where", where, graph.real(equal), graph.real(unlike)))
-        return self._sum(parts)
+        parts, first = [], self.support.shape[1] - len(same)
+        for j, (equal, unlike) in enumerate(
+            zip(same.tolist(), differ.tolist(), strict=True), first
+        ):
+            is_same = self._warped[j : j + 1].equals(self.support[:, j, None])
+            parts.append(is_same.where(equal, unlike))
+        return reduce(add, parts)
 
-    def _sum(self, parts: Iterable[str]) -> str:
-        return reduce(lambda total, part: self._graph.node("Add", total, part), parts)
-
-    def _decay(self, squared: str) -> str:
+    def _decay(self, squared: Value) -> Value:
         """exp(−squared/2), no smaller than the kernels themselves let it be."""
-        graph = self._graph
-        exponent = graph.node("Mul", squared, graph.real(-0.5))
-        floor = graph.real(-self._least_exponent(300.0))
-        return graph.node("Exp", graph.node("Max", exponent, floor))
+        return (squared * -0.5).node("Max", -self._least_exponent(300.0)).node("Exp")
 
     def _least_exponent(self, exponent: float) -> float:
         """The kernel's own limit; for float32, whose smallest normal number is exp(−87.3), less."""

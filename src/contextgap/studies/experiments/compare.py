@@ -30,7 +30,7 @@ from contextgap.studies.experiments.tasks import (
     Result,
     Store,
     Task,
-    execute_labelled,
+    execute,
     rows_reached,
 )
 from contextgap.studies.experiments.tune import Grid, GridSearch, tune_all
@@ -140,8 +140,6 @@ PAPER_SCALES = (0.1, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Entry:
-    """One method to compare, with its settings."""
-
     label: str  # of its records
     method: Method
     scale: float  # of its half width
@@ -151,7 +149,6 @@ class Entry:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The arguments of a run."""
         names = ("method", "kernel", "ridge", "scale", "width")
         return {name: getattr(self, name) for name in names}
 
@@ -176,7 +173,6 @@ class Results:
     timings: DataFrame
 
     def write(self, folder: Path) -> None:
-        """Write every table as Parquet."""
         for name in ("records", "picks", "timings"):
             getattr(self, name).to_parquet(folder / f"{name}.parquet", index=False)
 
@@ -370,7 +366,6 @@ def scaled_entries(
     scales: Sequence[float],
     width: ScaledWidth,
 ) -> list[Entry]:
-    """Return every method at every scale, with its tuned settings."""
     return [
         Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge, width)
         for scale in scales
@@ -383,15 +378,16 @@ def conduct(
 ) -> Results:
     """Run every entry on every round; ``how`` is for ``execute``."""
     common = {"checkpoints": checkpoints}
-    places = [
-        (
+    tasks = [
+        Task(
+            run_once,
+            {**entry.settings, **common, "seed": seed, **_named(pair)},
             {"study": study.name, "method": entry.label, "scale": entry.scale, "seed": seed},
-            Task(run_once, {**entry.settings, **common, "seed": seed, **_named(pair)}),
         )
         for entry in entries
         for seed, pair in enumerate(study.rounds)
     ]
-    return tabulate(execute_labelled(places, **how), "ridge")
+    return tabulate(tasks, "ridge", **how)
 
 
 def _named(pair: Pair) -> dict[str, Problem]:
@@ -409,21 +405,30 @@ def run_once(
 ) -> Result:
     """Return one run's curve and how often each rank was picked; ``how`` is for ``run``."""
     trace = run(explore, exploit, width=replace(width, scale=scale), ridge=ridge, **how)
-    picks = np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist()
-    return {"reached": trace.rows(), "picks": picks, "ridge": ridge}
+    return {"reached": trace.rows(), "picks": _counts(explore, trace.arms), "ridge": ridge}
 
 
-def tabulate(labelled: Sequence[tuple[dict[str, Any], Result]], extra: str) -> Results:
-    """Return the tables of labelled results; records have one more number of the result."""
-    frame = study_import("pandas").DataFrame
-    explored = [(label, result) for label, result in labelled if "picks" in result]
+def _counts(explore: Problem, arms: Sequence[int] | IntArray) -> list[int]:
+    """Return how often the best arm was tried, the second best, ..."""
+    ranks = explore.ranks[np.arange(len(arms)), arms]
+    return [int(count) for count in np.bincount(ranks, minlength=explore.n_arms + 1)[1:]]
+
+
+def tabulate(tasks: Sequence[Task], extra: str, **how: Any) -> Results:
+    """Execute tasks; return their tables, of which records have one more number of the result."""
+    frame, results = study_import("pandas").DataFrame, execute(tasks, **how)
+    explored = [
+        (task.label, result)
+        for task, result in zip(tasks, results, strict=True)
+        if "picks" in result
+    ]
     picks = [
         {**label, "rank": rank, "count": count}
         for label, result in explored
         for rank, count in enumerate(result["picks"], 1)
     ]
     timings = [{**label, "seconds": result["seconds"]} for label, result in explored]
-    return Results(frame(rows_reached(labelled, extra)), frame(picks), frame(timings))
+    return Results(frame(rows_reached(tasks, results, extra)), frame(picks), frame(timings))
 
 
 def final_regret(records: DataFrame) -> DataFrame:
@@ -472,12 +477,12 @@ def evaluate_defaults(
         entries.append((SINGLE, best_single_arm, at))
     numbers = list(range(len(rounds)) if seeds is None else seeds)
     pairs = [{**_named(pair), "seed": seed} for pair, seed in zip(rounds, numbers, strict=True)]
-    places = [
-        ({"method": label, "repetition": repetition}, Task(function, {**pair, **own}))
+    tasks = [
+        Task(function, {**pair, **own}, {"method": label, "repetition": repetition})
         for label, function, own in entries
         for repetition, pair in enumerate(pairs)
     ]
-    return tabulate(execute_labelled(places, **how), "seconds")
+    return tabulate(tasks, "seconds", **how)
 
 
 def summarise_defaults(records: DataFrame) -> DataFrame:
@@ -517,11 +522,7 @@ def explore_once(
         arms.append(arm)
         if len(arms) in checkpoints:
             reached.append(_reached(len(arms), exploit, learner.freeze().recommend(exploit.inputs)))
-    ranks = explore.ranks[np.arange(len(arms)), arms]
-    return {
-        "reached": reached,
-        "picks": np.bincount(ranks, minlength=explore.n_arms + 1)[1:].tolist(),
-    }
+    return {"reached": reached, "picks": _counts(explore, arms)}
 
 
 def full_information(

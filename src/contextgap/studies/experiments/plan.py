@@ -15,13 +15,7 @@ from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method, read_method
 from contextgap.studies.experiments.run import run
-from contextgap.studies.experiments.tasks import (
-    Progress,
-    Result,
-    Task,
-    execute_labelled,
-    rows_reached,
-)
+from contextgap.studies.experiments.tasks import Progress, Result, Task, execute, rows_reached
 from contextgap.studies.problems import Problem
 from contextgap.studies.theory import RegretBound, Spectrum, spectrum
 from contextgap.tables.contexts import ContextSchema
@@ -102,12 +96,12 @@ def pilot(
         "noise": checks.at_least("noise", noise, 0, "a standard deviation"),
         "reward_scale": checks.positive("reward_scale", reward_scale, "a standard deviation"),
     }
-    places = [
-        ({"seed": number}, Task(explore_once, {**common, "seed": [seed, number]}))
+    tasks = [
+        Task(explore_once, {**common, "seed": [seed, number]}, {"seed": number})
         for number in range(repetitions)
     ]
-    found = execute_labelled(places, executor=executor, progress=progress)
-    return study_import("pandas").DataFrame(rows_reached(found))
+    results = execute(tasks, executor=executor, progress=progress)
+    return study_import("pandas").DataFrame(rows_reached(tasks, results))
 
 
 def explore_once(
@@ -120,7 +114,6 @@ def explore_once(
     reward_scale: float,
     seed: Sequence[int],
 ) -> Result:
-    """Return the regret curve of one random problem."""
     rng = np.random.default_rng(seed)
     contexts = np.array(rows)
     if len(contexts) > 1000:

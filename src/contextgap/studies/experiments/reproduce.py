@@ -40,7 +40,7 @@ from contextgap.studies.experiments.compare import (
     tune_and_compare,
 )
 from contextgap.studies.experiments.run import fly
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.studies.experiments.tune import (
     PAPER_BANDWIDTHS,
     PAPER_RIDGES,
@@ -82,12 +82,11 @@ class RootSample(Recommender):
 
 
 def protocol_methods(protocol: str) -> dict[str, Method]:
-    """Return the paper's six methods as a protocol has them."""
-    own = {
-        "uniform": Method(explorer=Uniform(random=True), recommender=HighestMean()),
-        "kernel-ts": Method(explorer=RootTS(), recommender=RootSample()),
-    }
-    return read_methods(PAPER_METHODS) | (own if protocol == AUTHORS else {})
+    methods = read_methods(PAPER_METHODS)
+    if protocol == AUTHORS:
+        methods["uniform"] = Method(explorer=Uniform(random=True), recommender=HighestMean())
+        methods["kernel-ts"] = Method(explorer=RootTS(), recommender=RootSample())
+    return methods
 
 
 def protocol_width(protocol: str) -> ScaledWidth:
@@ -161,17 +160,13 @@ class Workshop:
 
     def looked_back(self, study: Study, tuning: GridSearch) -> Results:
         """Compare lengths of the look-back."""
-        entries = [
-            Entry(
-                label,
-                Method(explorer=ContextualGap(), recommender=SmallestGapInHistory(last)),
-                1.0,
-                tuning.kernel,
-                tuning.ridge,
-                protocol_width(self.protocol),
-            )
-            for label, last in HISTORIES.items()
-        ]
+        rules = {label: SmallestGapInHistory(last) for label, last in HISTORIES.items()}
+        methods = {
+            label: Method(explorer=ContextualGap(), recommender=rule)
+            for label, rule in rules.items()
+        }
+        tunings = dict.fromkeys(methods, tuning)
+        entries = scaled_entries(methods, tunings, (1.0,), protocol_width(self.protocol))
         return conduct(study, entries, 50, **self.how("looking back"))
 
 
@@ -235,10 +230,15 @@ def _bench(asked: _Sizes, repetitions: int, seed: int, authors: bool) -> _Made:
     """
     maker = MagnetometerBench(sequence=True)
     sizes = _with_first_rows(asked, authors * len(SENSORS))
-    rows = sum(map(sum, sizes))
-    runs = _in_one_unit([maker.sample(rows, seed=seed + i) for i in range(repetitions)])
+    rows, kept = sum(map(sum, sizes)), sum(sizes[0])
+    runs = [maker.sample(rows, seed=seed + i) for i in range(repetitions)]
+    largest = runs[0].contexts.max(axis=0)
+    unit = largest[largest > 0].min()
+    runs = [replace(run, contexts=run.contexts / unit) for run in runs]
     if authors:
-        runs = [_shuffled_behind(run, sum(sizes[0]), seed) for seed, run in enumerate(runs)]
+        orders = (np.random.default_rng(i).permutation(rows - kept) for i in range(repetitions))
+        behind = [np.concatenate([np.arange(kept), kept + order]) for order in orders]
+        runs = [run.take(order) for run, order in zip(runs, behind, strict=True)]
     study = Study.of_each(runs, hold_out=sizes[0], evaluate=sizes[1])
     if authors:
         study = _with_first_rewards(study, lambda rows: np.zeros_like(rows.rewards))
@@ -246,7 +246,6 @@ def _bench(asked: _Sizes, repetitions: int, seed: int, authors: bool) -> _Made:
 
 
 def _spacecraft(sizes: _Sizes, repetitions: int, seed: int, authors: bool) -> _Made:
-    """Return the study on simulated missions, each with a seed of its own, in time order."""
     if authors:
         raise ValueError(
             "the authors' protocol divides all channels by one unit, and a flight's (A, °C, rpm, "
@@ -267,18 +266,6 @@ STUDIES: dict[str, Callable[..., _Made]] = {
 def _with_first_rows(sizes: _Sizes, first: int) -> _Sizes:
     """Return the sizes with rows for the rewards that each arm has beforehand."""
     return [(explore + first, exploit) for explore, exploit in sizes]
-
-
-def _in_one_unit(runs: Sequence[Problem]) -> list[Problem]:
-    largest = runs[0].contexts.max(axis=0)
-    unit = largest[largest > 0].min()
-    return [replace(run, contexts=run.contexts / unit) for run in runs]
-
-
-def _shuffled_behind(problem: Problem, kept: int, seed: int) -> Problem:
-    """Return the problem with the rows behind the first ``kept`` in random order."""
-    later = kept + np.random.default_rng(seed).permutation(len(problem) - kept)
-    return problem.take(np.concatenate([np.arange(kept), later]))
 
 
 def _with_first_rewards(study: Study, first: Callable[[Problem], Any]) -> Study:
@@ -313,17 +300,18 @@ def thinned(grid: Grid, size: int) -> Grid:
 def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
     """Fly every mission, its place the seed, with every entry; return regret by orbit."""
     pandas = study_import("pandas")
-    places = [
-        (
+    tasks = [
+        Task(
+            fly_once,
+            {"mission": mission, **entry.settings, "seed": seed},
             {"method": entry.label, "seed": seed},
-            Task(fly_once, {"mission": mission, **entry.settings, "seed": seed}),
         )
         for entry in entries
         for seed, mission in enumerate(missions)
     ]
     tables = [
-        pandas.DataFrame({**label, **result}).drop(columns="seconds")
-        for label, result in execute_labelled(places, **how)
+        pandas.DataFrame({**task.label, **result}).drop(columns="seconds")
+        for task, result in zip(tasks, execute(tasks, **how), strict=True)
     ]
     return pandas.concat(tables, ignore_index=True)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,8 +71,8 @@ class Trace:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the curve as records of plain numbers, one per checkpoint."""
-        columns = (self.checkpoints, self.average_regret, self.worst_regret)
         names = ("checkpoint", "average_regret", "worst_regret")
+        columns = (self.checkpoints, self.average_regret, self.worst_regret)
         values = zip(*(column.tolist() for column in columns), strict=True)
         return [dict(zip(names, row, strict=True)) for row in values]
 
@@ -211,16 +212,20 @@ def run(
     gram = Gram.of(kernel, explore, exploit) if gram is None else gram
     model = TrackedModel(gram.values, gram.diagonal, ridge, explore.n_arms, prior_mean)
     rng, policy_seed = random_sources(seed)
-    look_back = _needed_look_back(method)
-    scout = _Scout(model, kernel, explore)
+    scout, rule = _Scout(model, kernel, explore), method.recommender
+    look_back = LookBack(rule.last) if isinstance(rule, SmallestGapInHistory) else None
     arms = np.empty(len(explore), dtype=np.intp)
     regrets: list[FloatArray] = []
     for step in range(len(explore) + 1):
         evidence = _TrackedEvidence(model, exploit, len(explore), width, policy_seed)
-        if look_back is not None and step >= burn_in * explore.n_arms:
+        burnt_in = step >= burn_in * explore.n_arms
+        if look_back is not None and burnt_in:
             look_back.add(evidence.belief)
         if step in stops:
-            evidence.look_back = look_back if step >= burn_in * explore.n_arms else _now(evidence)
+            evidence.look_back = look_back
+            if not burnt_in:
+                evidence.look_back = LookBack(1)
+                evidence.look_back.add(evidence.belief)
             regrets.append(exploit.regret(method.recommender.choose(evidence).arm))
         if step < len(explore):
             moment = Moment(
@@ -243,17 +248,6 @@ def run(
         arms=arms,
         ranks=explore.ranks[np.arange(len(explore)), arms],
     )
-
-
-def _needed_look_back(method: Method) -> LookBack | None:
-    rule = method.recommender
-    return LookBack(rule.last) if isinstance(rule, SmallestGapInHistory) else None
-
-
-def _now(evidence: _TrackedEvidence) -> LookBack:
-    look_back = LookBack(1)
-    look_back.add(evidence.belief)
-    return look_back
 
 
 def _read_checkpoints(checkpoints: Any, steps: int) -> frozenset[int]:
@@ -351,41 +345,20 @@ def fly(
         )
     learner = Learner(problem.arms, method=method, seed=seed, **settings)
     known = np.asarray(problem.known, dtype=bool)
-    arms = np.empty(len(known), dtype=np.intp)
-    for first, end in _windows(known):
-        if known[first]:
-            rows = slice(first, end)
-            tried = explored(learner, problem.contexts[rows], problem.observations[rows])
-            arms[rows] = list(tried)
-        elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
-            arms[first:end] = indices(learner.recommend(problem.contexts[first:end]), problem.arms)
-        else:
-            arms[first:end] = 0
-    return _trace(problem, arms, ~known, learner.freeze())
-
-
-def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
-    """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
-    arms = learner.arms
-    for context, rewards in zip(contexts, observations, strict=True):
-        arm = learner.ask(context)
-        place = arms.index(arm)
-        learner.tell(context, arm, rewards[place])
-        yield place
-
-
-def _windows(known: Any) -> Iterator[tuple[int, int]]:
-    """Stretches of rows over which ``known`` does not change."""
-    edges = np.flatnonzero(np.diff(known)) + 1
-    ends = [*edges.tolist(), len(known)]
-    yield from zip([0, *ends[:-1]], ends, strict=True)
-
-
-def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any, policy: Policy) -> FlightTrace:
-    table = problem.regret_table
-    regret = table[np.arange(len(arms)), arms]
+    deployed, table = ~known, problem.regret_table
     if not deployed.any():
         raise ValueError("the truth is known at every row, so that nothing is ever deployed")
+    arms = np.empty(len(known), dtype=np.intp)
+    edges = [0, *(np.flatnonzero(np.diff(known)) + 1).tolist(), len(known)]
+    for first, end in pairwise(edges):  # windows, over which ``known`` does not change
+        contexts = problem.contexts[first:end]
+        if known[first]:
+            arms[first:end] = list(explored(learner, contexts, problem.observations[first:end]))
+        elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
+            arms[first:end] = indices(learner.recommend(contexts), problem.arms)
+        else:
+            arms[first:end] = 0
+    regret = table[np.arange(len(arms)), arms]
     single = table[:, table[deployed].mean(axis=0).argmin()]
     orbits = np.unique(problem.orbit_number[deployed])
 
@@ -401,5 +374,14 @@ def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any, policy: Policy
         average_regret=by_orbit(regret),
         best_single=by_orbit(single),
         random=by_orbit(table.mean(axis=1)),
-        policy=policy,
+        policy=learner.freeze(),
     )
+
+
+def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
+    """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
+    for context, rewards in zip(contexts, observations, strict=True):
+        arm = learner.ask(context)
+        place = learner.arms.index(arm)
+        learner.tell(context, arm, rewards[place])
+        yield place

@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -40,14 +40,20 @@ from numpy.typing import NDArray
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.files import whole_file
-from contextgap.base.labels import Label
 from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_rows
+from contextgap.studies.experiments.tasks import (
+    Progress,
+    Result,
+    Store,
+    Task,
+    execute,
+    rows_reached,
+)
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
     PENALTY,
@@ -163,78 +169,51 @@ def select_algorithms(
     """
     if aim not in AIMS:
         raise ValueError(f"aim must be one of {AIMS}, got {aim!r}")
-    if cpu is not None or seconds is not None:
-        if choose or budget != 1 or (cpu is not None and seconds is not None):
-            raise TypeError(
-                "cpu and seconds take the place of budget and choose, and of each other"
-            )
-        given = _read_cpu(cpu) if seconds is None else _read_budgets(seconds, "seconds")
-        how = {"executor": executor, "store": store, "progress": progress}
-        return _select_within(scenario, methods, given, seeds, seconds is not None, aim, how)
-    if aim != REGRET:
+    within = cpu is not None or seconds is not None
+    if within and (choose or budget != 1 or (cpu is not None and seconds is not None)):
+        raise TypeError("cpu and seconds take the place of budget and choose, and of each other")
+    if aim != REGRET and not within:
         raise TypeError("aim is about races; give cpu or seconds too")
-    budgets = _read_budgets(budget)
-    chosen = read_methods(SELECTION_METHODS if methods is None else methods)
+    if seconds is not None:
+        budgets = _read_budgets(seconds, "seconds")
+    elif cpu is not None:
+        budgets = _read_budgets(cpu, "cpu", "0.05 for a twentieth of what the full table takes")
+        if budgets[-1] > 1:
+            raise ValueError(
+                f"cpu must be shares of the full table, at most 1, got {budgets[-1]:g}"
+            )
+    else:
+        budgets = _read_budgets(budget)
     parts = list(folds(scenario))
-    common = {"budgets": budgets, "choose": choose}
-    places = [
-        (
-            {
-                "scenario": scenario.name,
-                "method": label,
-                "choose": choose,
-                "seed": seed,
-                "fold": number,
-            },
+    if within:
+        Runs(scenario)  # raises if there are no times
+        tasks = _tasks_within(
+            scenario.name, parts, methods, budgets, seeds, seconds is not None, aim
+        )
+    else:
+        chosen = read_methods(SELECTION_METHODS if methods is None else methods)
+        common = {"budgets": budgets, "choose": choose}
+        tasks = [
             Task(
                 select_on_fold,
                 {"train": train, "test": test, "method": method, "seed": seed, **common},
-            ),
-        )
-        for label, method in chosen.items()
-        for seed in seeds
-        for number, (train, test) in enumerate(parts, 1)
-    ]
-    rows = execute_rows(places, executor=executor, store=store, progress=progress)
-    return study_import("pandas").DataFrame(rows)
-
-
-def _select_within(
-    scenario: Scenario,
-    methods: Any,
-    budgets: Sequence[float],
-    seeds: Sequence[int],
-    in_seconds: bool,
-    aim: str,
-    how: Mapping[str, Any],
-) -> DataFrame:
-    """Return the rows of ``select_algorithms`` within budgets of CPU time."""
-    Runs(scenario)  # raises if there are no times
-    names = list(CPU_METHODS if methods is None else methods)
-    if unknown := [name for name in names if name not in CPU_METHODS]:
-        raise ValueError(f"methods must be among {CPU_METHODS} with cpu, got {unknown[0]!r}")
-    places = []
-    for number, (train, test) in enumerate(folds(scenario), 1):
-        whole = Runs(train).whole if in_seconds else 1.0
-        shares = tuple(budget / whole for budget in budgets)
-        for name in names:
-            # Nothing is random about the full table but a learner's own ties.
-            for seed in list(seeds)[: 1 if name == FULL else None]:
-                given = {"train": train, "test": test, "budgets": shares, "seed": seed}
-                label = RACE_PAR10 if (name, aim) == (RACE, PAR10) else name
-                labels = {"scenario": scenario.name, "method": label, "seed": seed, "fold": number}
-                places.append((labels, Task(select_within, {**given, "method": name, "aim": aim})))
-    table = study_import("pandas").DataFrame(execute_rows(places, **how))
-    if in_seconds:
-        table["cpu"] = [budget for _ in places for budget in budgets]
+                {
+                    "scenario": scenario.name,
+                    "method": label,
+                    "choose": choose,
+                    "seed": seed,
+                    "fold": number,
+                },
+            )
+            for label, method in chosen.items()
+            for seed in seeds
+            for number, (train, test) in enumerate(parts, 1)
+        ]
+    results = execute(tasks, executor=executor, store=store, progress=progress)
+    table = study_import("pandas").DataFrame(rows_reached(tasks, results, "seconds"))
+    if seconds is not None:
+        table["cpu"] = [given for _ in tasks for given in budgets]
     return table
-
-
-def _read_cpu(cpu: Any) -> tuple[float, ...]:
-    shares = _read_budgets(cpu, "cpu", "0.05 for a twentieth of what the full table takes")
-    if shares[-1] > 1:
-        raise ValueError(f"cpu must be shares of the full table, at most 1, got {shares[-1]:g}")
-    return shares
 
 
 def summarise_cpu(table: DataFrame) -> DataFrame:
@@ -338,7 +317,13 @@ def explore(
     for start, end in pairwise([0, *ends]):
         for visit in range(start, end):
             left = left if left.size else rng.permutation(len(train))
-            place, arm = _visit(learner, train.contexts, left, rng if choose else None)
+            place = 0
+            if choose:
+                some = rng.permutation(len(left))[:CANDIDATES]
+                best, arm = learner.ask(pool=train.contexts[left[some]], index=True)
+                place = int(some[best])
+            else:
+                arm = learner.ask(train.contexts[left[0]])
             row, column = left[place], train.arms.index(arm)
             if ran[row, column]:
                 # Told again, a stored result would count as a second, independent measurement.
@@ -352,19 +337,7 @@ def explore(
         yield learner.freeze(), int(ran.sum())
 
 
-def _visit(
-    learner: Learner, contexts: FloatArray, left: IntArray, rng: np.random.Generator | None
-) -> tuple[int, Label]:
-    """Return which of the rows left comes next, and the arm to try: the first, or a choice."""
-    if rng is None:
-        return 0, learner.ask(contexts[left[0]])
-    places: IntArray = rng.permutation(len(left))[:CANDIDATES]
-    row, arm = learner.ask(pool=contexts[left[places]], index=True)
-    return int(places[row]), arm
-
-
 _BY = ["scenario", "budget", "method", "choose"]
-_PAIRED = ["fold", "seed"]
 
 
 def summarise_selection(table: DataFrame) -> DataFrame:
@@ -390,34 +363,25 @@ def summarise_selection(table: DataFrame) -> DataFrame:
     >>> cg.experiments.summarise_selection(table)["method"].tolist()
     ['uniform']
     """
+    # Beside each row, the regret of uniform exploration where and when it was measured.
+    uniform, where = table["method"] == YARDSTICK, ["scenario", "budget", "fold", "seed"]
+    known = table[uniform & ~table["choose"].astype(bool)].set_index(where)["average_regret"]
+    paired = table.join(known.rename(YARDSTICK), on=where)
     rows = [
-        {**dict(zip(_BY, keys, strict=True)), **_summary(part, _yardstick(table, part))}
-        for keys, part in table.groupby(_BY, sort=False)
+        {**dict(zip(_BY, keys, strict=True)), **_summary(part)}
+        for keys, part in paired.groupby(_BY, sort=False)
     ]
     return study_import("pandas").DataFrame(rows)
 
 
-def _yardstick(table: DataFrame, part: DataFrame) -> FloatArray | None:
-    """Return the regret of uniform exploration where and when ``part`` was measured."""
-    same = (table["scenario"] == part["scenario"].iloc[0]) & (
-        table["budget"] == part["budget"].iloc[0]
-    )
-    uniform = table[same & (table["method"] == YARDSTICK) & ~table["choose"].astype(bool)]
-    if not len(uniform):
-        return None
-    regret = uniform.set_index(_PAIRED)["average_regret"]
-    found: FloatArray = regret.reindex(part.set_index(_PAIRED).index).to_numpy(dtype=float)
-    return found
-
-
-def _summary(part: DataFrame, uniform: FloatArray | None) -> dict[str, float]:
+def _summary(part: DataFrame) -> dict[str, float]:
     means = ["average_regret", "single_best_regret", "selected", "single_best", "virtual_best"]
     means += ["expected_regret", "bound_held"]
     weights = part["instances"].to_numpy(dtype=float)
     values = {name: part[name].to_numpy(dtype=float) for name in means}
     row = {name: float(np.average(column, weights=weights)) for name, column in values.items()}
     regret = values["average_regret"]
-    yardstick = np.full(len(part), np.nan) if uniform is None else uniform
+    yardstick = part[YARDSTICK].to_numpy(dtype=float)
     change = ratio(regret - yardstick, yardstick, weights)
     gap = values["single_best"] - values["virtual_best"]
     closed = ratio(values["single_best"] - values["selected"], gap, weights)
@@ -517,118 +481,136 @@ def races(
         yield limits.copy(), spent
 
 
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What a method with a budget of CPU time is given, on one fold."""
+
+    train: Scenario
+    test: Scenario
+    runs: Runs
+    budgets: Sequence[float]  # shares of all runs
+    seed: int
+    aim: str
+
+    def learnt(self, logs: FloatArray, rows: IntArray, arms: IntArray) -> IntArray:
+        """Return what a learner picks that is given some logarithms of times."""
+        train, test = self.train, self.test
+        learner = Learner(train.arms, seed=self.seed, columns=train.columns)
+        told = [train.arms[arm] for arm in arms]
+        learner.fit(train.contexts[rows], told, -logs[rows, arms])
+        return indices(learner.recommend(test.contexts), test.arms)
+
+    def learnt_of_all(self, logs: FloatArray, rows: IntArray) -> IntArray:
+        arms = np.arange(len(self.train.arms))
+        return self.learnt(logs, np.repeat(rows, len(arms)), np.tile(arms, len(rows)))
+
+
+def _tasks_within(
+    name: str,
+    parts: Sequence[tuple[Scenario, Scenario]],
+    methods: Any,
+    budgets: Sequence[float],
+    seeds: Sequence[int],
+    in_seconds: bool,
+    aim: str,
+) -> list[Task]:
+    methods = list(CPU_METHODS if methods is None else methods)
+    if unknown := [method for method in methods if method not in CPU_METHODS]:
+        raise ValueError(f"methods must be among {CPU_METHODS} with cpu, got {unknown[0]!r}")
+    tasks = []
+    for number, (train, test) in enumerate(parts, 1):
+        whole = Runs(train).whole if in_seconds else 1.0
+        shares = tuple(budget / whole for budget in budgets)
+        for method in methods:
+            label = RACE_PAR10 if (method, aim) == (RACE, PAR10) else method
+            given = {"train": train, "test": test, "budgets": shares, "method": method, "aim": aim}
+            # Nothing is random about the full table but a learner's own ties.
+            for seed in list(seeds)[: 1 if method == FULL else None]:
+                called = {"scenario": name, "method": label, "seed": seed, "fold": number}
+                tasks.append(Task(select_within, {**given, "seed": seed}, called))
+    return tasks
+
+
 def select_within(
     train: Scenario, test: Scenario, *, method: str, budgets: Sequence[float], seed: int, aim: str
 ) -> Result:
     """Return what one method selects on one fold after each budget, a share of all CPU time."""
-    runs, reached = Runs(train), []
-    how = {"aim": aim} if method == RACE else {}
-    for budget, (picks, spent) in zip(
-        budgets, _PICKS[method](train, test, runs, budgets, seed, **how), strict=True
-    ):
-        reached.append(
-            {
-                "cpu": budget,
-                "spent": spent / runs.whole,
-                "instances": len(test),
-                "regret": float(test.regret(picks).mean()),
-                "par10": float(selected_performance(test, picks).mean()),
-                "closed_gap": closed_gap(test, picks, train=train),
-            }
-        )
+    fold = _Fold(train, test, Runs(train), budgets, seed, aim)
+    reached = [
+        {
+            "cpu": budget,
+            "spent": spent / fold.runs.whole,
+            "instances": len(test),
+            "regret": float(test.regret(picks).mean()),
+            "par10": float(selected_performance(test, picks).mean()),
+            "closed_gap": closed_gap(test, picks, train=train),
+        }
+        for budget, (picks, spent) in zip(budgets, _PICKS[method](fold), strict=True)
+    ]
     return {"reached": reached}
 
 
 _Picks = Iterator[tuple[IntArray, float]]
 
 
-def _race(
-    train: Scenario,
-    test: Scenario,
-    runs: Runs,
-    budgets: Sequence[float],
-    seed: int,
-    aim: str = REGRET,
-) -> _Picks:
-    seconds, margin = [budget * runs.whole for budget in budgets], MARGIN
-    if aim == PAR10:
-        margin = PAR10_MARGIN
-    for limits, spent in races(runs, seconds, np.random.default_rng(seed), margin):
+def _race(fold: _Fold) -> _Picks:
+    runs, for_par10 = fold.runs, fold.aim == PAR10
+    seconds = [budget * runs.whole for budget in fold.budgets]
+    margin, rng = PAR10_MARGIN if for_par10 else MARGIN, np.random.default_rng(fold.seed)
+    for limits, spent in races(runs, seconds, rng, margin):
         logs, done = runs.logs(limits)
-        if aim == PAR10:
+        if for_par10:
             logs = 10 ** (PAR10_POWER * logs)
-        rows = done.any(axis=1)
-        if not rows.any():
+        rows = np.flatnonzero(done.any(axis=1))
+        if not rows.size:
             raise ValueError(
                 f"cpu must be more: no solver was done on any instance in {spent:.3g} seconds"
             )
-        logs = logs[rows] - logs[rows].mean(axis=1, keepdims=True)
-        yield _picked(train.take(rows), test, logs, seed), spent
+        yield fold.learnt_of_all(logs - logs.mean(axis=1, keepdims=True), rows), spent
 
 
-def _full(
-    train: Scenario, test: Scenario, runs: Runs, budgets: Sequence[float], seed: int
-) -> _Picks:
-    logs, _ = runs.logs(np.full(len(train), runs.cutoff))
-    picks = _picked(train, test, logs, seed)
-    for _ in budgets:
+def _full(fold: _Fold) -> _Picks:
+    runs, everything = fold.runs, np.arange(len(fold.train))
+    logs, _ = runs.logs(np.full(len(fold.train), runs.cutoff))
+    picks = fold.learnt_of_all(logs, everything)
+    for _ in fold.budgets:
         yield picks, runs.whole + runs.features
 
 
-def _uniform(
-    train: Scenario, test: Scenario, runs: Runs, budgets: Sequence[float], seed: int
-) -> _Picks:
+def _uniform(fold: _Fold) -> _Picks:
     """Run solvers at random on instances at random, each to the end."""
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(runs.seconds.size)
+    train, runs = fold.train, fold.runs
+    order = np.random.default_rng(fold.seed).permutation(runs.seconds.size)
     rows, arms = np.divmod(order, len(train.arms))
     logs, _ = runs.logs(np.full(len(train), runs.cutoff))
     # The features of an instance are computed when its first solver runs.
     first = np.zeros(len(order))
     first[np.unique(rows, return_index=True)[1]] = 1.0
     costs = np.cumsum(runs.seconds[rows, arms] + first * train.feature_cost[rows])
-    for budget in budgets:
+    for budget in fold.budgets:
         made = max(2, int(np.searchsorted(costs, budget * runs.whole, side="right")))
-        learner = Learner(train.arms, seed=seed, columns=train.columns)
-        told = [train.arms[arm] for arm in arms[:made]]
-        learner.fit(train.contexts[rows[:made]], told, -logs[rows[:made], arms[:made]])
-        yield indices(learner.recommend(test.contexts), test.arms), float(costs[made - 1])
+        yield fold.learnt(logs, rows[:made], arms[:made]), float(costs[made - 1])
 
 
-def _trees(
-    train: Scenario, test: Scenario, runs: Runs, budgets: Sequence[float], seed: int
-) -> _Picks:
+def _trees(fold: _Fold) -> _Picks:
     """Run all solvers on all instances to the longest limit that the budget allows."""
     ensemble = study_import("sklearn.ensemble")
-    for budget in budgets:
+    train, runs = fold.train, fold.runs
+    for budget in fold.budgets:
         low, high = math.log(SHORTEST), math.log(runs.cutoff)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             took = runs.cost(np.full(len(train), math.exp(middle))).sum() + runs.features
             low, high = (low, middle) if took > budget * runs.whole else (middle, high)
         limits = np.full(len(train), runs.cutoff if budget >= 1 else math.exp(low))
-        trees = ensemble.ExtraTreesRegressor(100, min_samples_leaf=2, random_state=seed)
+        trees = ensemble.ExtraTreesRegressor(100, min_samples_leaf=2, random_state=fold.seed)
         trees.fit(train.contexts, runs.logs(limits)[0])
-        picks = np.asarray(trees.predict(test.contexts).argmin(axis=1), dtype=np.intp)
+        picks = np.asarray(trees.predict(fold.test.contexts).argmin(axis=1), dtype=np.intp)
         yield picks, float(runs.cost(limits).sum()) + runs.features
 
 
-_PICKS: dict[str, Callable[..., _Picks]] = {
-    RACE: _race,
-    TREES: _trees,
-    UNIFORM: _uniform,
-    FULL: _full,
-}
+_PICKS = dict(zip(CPU_METHODS, (_race, _trees, _uniform, _full), strict=True))
 _BISECTIONS = 40
-
-
-def _picked(train: Scenario, test: Scenario, logs: FloatArray, seed: int) -> IntArray:
-    """Return what a learner picks that is given all logarithms of times."""
-    count = len(train.arms)
-    learner = Learner(train.arms, seed=seed, columns=train.columns)
-    contexts, arms = np.repeat(train.contexts, count, axis=0), list(train.arms) * len(train)
-    learner.fit(contexts, arms, -logs.ravel())
-    return indices(learner.recommend(test.contexts), test.arms)
 
 
 POLICY, DESCRIPTION = "selector.cgap", "selector.json"

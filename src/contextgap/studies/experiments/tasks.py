@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -36,10 +36,11 @@ _CACHE_VERSION = 2  # raised when a task's result changes or has another form
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A module-level function that returns plain values, and its arguments."""
+    """A module-level function that returns plain values, its arguments, and what to call them."""
 
     function: Callable[..., Result]
     arguments: Mapping[str, Any]
+    label: Mapping[str, Any] = field(default_factory=dict)  # the first columns of its rows
 
     def key(self) -> str:
         """Return a name that only the same work on the same data has."""
@@ -158,26 +159,11 @@ def execute(
     return [store.get(key) or {} for key in keys]
 
 
-def execute_labelled(
-    places: Sequence[tuple[dict[str, Any], Task]], **how: Any
-) -> list[tuple[dict[str, Any], Result]]:
-    """Return every label with the result of its task; ``how`` is for ``execute``."""
-    results = execute([task for _, task in places], **how)
-    return [(label, result) for (label, _), result in zip(places, results, strict=True)]
-
-
-def execute_rows(places: Sequence[tuple[dict[str, Any], Task]], **how: Any) -> list[dict[str, Any]]:
-    """Return what each task reached, a row each, with its label and the seconds that it took."""
-    return rows_reached(execute_labelled(places, **how), "seconds")
-
-
-def rows_reached(
-    labelled: Sequence[tuple[dict[str, Any], Result]], *also: str
-) -> list[dict[str, Any]]:
+def rows_reached(tasks: Sequence[Task], results: Sequence[Result], *also: str) -> list[Result]:
     """Return what each task reached, a row each, with its label and more of its results."""
     return [
-        {**label, **reached, **{name: result[name] for name in also}}
-        for label, result in labelled
+        {**task.label, **reached, **{name: result[name] for name in also}}
+        for task, result in zip(tasks, results, strict=True)
         for reached in result["reached"]
     ]
 

@@ -124,8 +124,7 @@ class GridSearch:
     @property
     def best(self) -> tuple[int, int]:
         """The places of the best setting among the grid's bandwidths and ridges."""
-        row, column = np.unravel_index(self.regret.argmin(), self.regret.shape)
-        return int(row), int(column)
+        return divmod(int(self.regret.argmin()), int(self.regret.shape[1]))
 
 
 def tune(
@@ -197,30 +196,25 @@ def tune_all(
     found = {}
     for place, label in enumerate(methods):
         regret = np.array([row["regret"] for row in results[place :: len(methods)]])
-        row, column = np.unravel_index(regret.argmin(), regret.shape)
+        row, column = divmod(int(regret.argmin()), regret.shape[1])
         found[label] = GridSearch(grid.kernels[row], grid.ridges[column], regret, grid)
     return found
+
+
+_LATEST: list[Any] = []  # the kernel values computed last, and what for
 
 
 def try_ridges(
     explore: Problem, exploit: Problem, *, kernel: Kernel, ridges: list[float], **how: Any
 ) -> Result:
     """Return the final average regret for every ridge with one kernel; ``how`` is for ``run``."""
-    how |= {"kernel": kernel, "gram": _shared_gram(kernel, explore, exploit)}
+    # Kernel values are computed once for consecutive tasks with the same contexts: by their bytes,
+    # as copies sent to a worker are equal but not the same.
+    asked = (kernel, explore.contexts.tobytes(), exploit.contexts.tobytes())
+    if not _LATEST or _LATEST[0] != asked:
+        _LATEST[:] = asked, Gram.of(kernel, explore, exploit)
+    how |= {"kernel": kernel, "gram": _LATEST[1]}
     traces = [
         run(explore, exploit, ridge=ridge, checkpoints=[len(explore)], **how) for ridge in ridges
     ]
     return {"regret": [float(trace.average_regret[-1]) for trace in traces]}
-
-
-_LATEST: list[Any] = []  # the kernel values computed last, and what for
-
-
-def _shared_gram(kernel: Kernel, explore: Problem, exploit: Problem) -> Gram:
-    """Return kernel values, computed once for consecutive tasks with the same contexts."""
-    # By their bytes, as copies sent to a worker are equal but not the same.
-    asked = (kernel, explore.contexts.tobytes(), exploit.contexts.tobytes())
-    if not _LATEST or _LATEST[0] != asked:
-        _LATEST[:] = asked, Gram.of(kernel, explore, exploit)
-    gram: Gram = _LATEST[1]
-    return gram

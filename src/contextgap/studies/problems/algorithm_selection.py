@@ -79,9 +79,9 @@ class Scenario(Problem):
                 f"performance must have the shape of rewards, {shapes[0]}, got {shapes[1]}"
             )
         if self.feature_cost is None:
-            object.__setattr__(self, "feature_cost", np.zeros(len(self.rewards)))
+            checks.settle(self, feature_cost=np.zeros(len(self.rewards)))
         super().__post_init__()
-        object.__setattr__(self, "instances", tuple(np.asarray(self.instances).tolist()))
+        checks.settle(self, instances=tuple(np.asarray(self.instances).tolist()))
 
     @classmethod
     def from_frame(
@@ -130,7 +130,7 @@ class Scenario(Problem):
         results = np.column_stack([relation.numbers(arm, text=False) for arm in arms])
         if cutoff is None:
             performance = 0.0 - results  # subtracted, not negated, to avoid -0
-            worst = float(np.nanmax(performance)) if not np.isnan(results).all() else 0.0
+            worst = 0.0 if np.isnan(results).all() else np.nanmax(performance)
             performance = np.where(np.isnan(results), worst, performance)
         else:
             limit = checks.positive("cutoff", cutoff, "seconds after which runs were stopped")
@@ -155,19 +155,14 @@ class Scenario(Problem):
 
 
 def single_best(scenario: Scenario) -> int:
-    """Return the index of the algorithm with the best mean performance."""
     return int(scenario.performance.mean(axis=0).argmin())
 
 
 def selected_performance(scenario: Scenario, arms: Any) -> FloatArray:
-    """Return the performance of one pick per instance, in the scenario's own unit.
-
-    ``arms`` are indices 0..A-1, one per row; or one index for all rows.
-    """
+    """Return the performance of one pick per instance, an index 0..A-1, or of one for all."""
     picks = np.broadcast_to(np.asarray(arms), (len(scenario),)) if np.ndim(arms) == 0 else arms
     scenario.regret(picks)  # raises if these are not picks
-    performance: FloatArray = scenario.performance[np.arange(len(scenario)), picks]
-    return performance
+    return np.asarray(scenario.performance[np.arange(len(scenario)), picks])
 
 
 def closed_gap(scenario: Scenario, arms: Any, *, train: Scenario | None = None) -> float:
@@ -253,7 +248,7 @@ class AlgorithmSelection(FixedData):
     scale: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", read_path(self.folder))
+        checks.settle(self, folder=read_path(self.folder))
         if self.performance not in _PENALTIES:
             raise ValueError(
                 f"performance must be one of {sorted(_PENALTIES)}, got {self.performance!r}"
@@ -312,7 +307,7 @@ def _fold_numbers(parts: Relation | None, instances: Sequence[str]) -> IntArray:
         return numbers
     folds = parts.numbers("fold")
     repetitions = np.ones(len(folds))
-    if REPETITION in parts.names:
+    if REPETITION in parts.cells:
         repetitions = np.nan_to_num(parts.numbers(REPETITION), nan=1.0)
     places = {name: place for place, name in enumerate(instances)}
     for row in np.flatnonzero(repetitions == repetitions.min()):
@@ -349,7 +344,6 @@ class FailedStep:
     features: tuple[str, ...] | None  # it failed where all are missing; None: a column says so
 
     def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the number for every instance, from raw columns with NaN for missing values."""
         if self.features is None:
             return raw[self.name]
         missing = [np.isnan(raw[name]) for name in self.features]
@@ -358,8 +352,6 @@ class FailedStep:
 
 @dataclass(frozen=True)
 class Preparation:
-    """How raw features become the numbers of a context."""
-
     features: tuple[Feature, ...]
     steps: tuple[FailedStep, ...]  # their numbers come behind those of the features
     centre: tuple[float, ...] | None = None  # what is subtracted from each number
@@ -371,7 +363,6 @@ class Preparation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of a context's numbers."""
         return tuple(part.name for part in self._parts)
 
     @property
@@ -394,11 +385,16 @@ class Preparation:
         def fixed(value: Any) -> Any:
             return tuple(value) if isinstance(value, list) else value
 
-        def parts(kind: Any, name: str) -> tuple[Any, ...]:
-            return tuple(kind(**{k: fixed(v) for k, v in each.items()}) for each in described[name])
-
-        centre, unit = fixed(described["centre"]), fixed(described["unit"])
-        return cls(parts(Feature, "features"), parts(FailedStep, "steps"), centre, unit)
+        features, steps = (
+            [{key: fixed(value) for key, value in each.items()} for each in described[name]]
+            for name in ("features", "steps")
+        )
+        return cls(
+            tuple(Feature(**each) for each in features),
+            tuple(FailedStep(**each) for each in steps),
+            fixed(described["centre"]),
+            fixed(described["unit"]),
+        )
 
 
 def unskewed(column: FloatArray) -> FloatArray:
@@ -493,8 +489,6 @@ def _said_to_fail(instances: Sequence[str], statuses: Relation) -> dict[str, Flo
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """New instances."""
-
     names: tuple[str, ...]  # their instance_id, or else their number, from 1
     contexts: FloatArray  # their prepared features, shape (n, d)
     unused: tuple[str, ...]  # columns of the file that play no part
@@ -576,21 +570,16 @@ class Relation:
     listed: Mapping[str, tuple[str, ...]]  # values of attributes that have no others
     places: Sequence[str]  # what errors call each row, such as "line 9"
 
-    @property
-    def names(self) -> list[str]:
-        """The attributes."""
-        return list(self.cells)
-
     @lazy
     def instances(self) -> tuple[str, ...]:
         """Which instance each row is about."""
         return self.texts(INSTANCE)
 
     def column(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute's raw values."""
         if name not in self.cells:
             raise ValueError(
-                f"{self.path}: there is no attribute {name!r}; the attributes are {self.names}"
+                f"{self.path}: there is no attribute {name!r}; the attributes are "
+                f"{list(self.cells)}"
             )
         return self.cells[name]
 
@@ -624,11 +613,9 @@ class Relation:
         return None if all(to_number(choice) is not None for choice in listed) else listed
 
     def others(self, *names: str) -> tuple[str, ...]:
-        """Return the names of all attributes but these."""
         return tuple(name for name in self.cells if name not in names)
 
     def without(self, names: Sequence[str]) -> Relation:
-        """Return the table without some attributes."""
         return replace(self, cells={name: self.cells[name] for name in self.others(*names)})
 
     def place(self, row: int, name: str) -> str:
@@ -703,7 +690,6 @@ class Description:
 
 
 def read_description(folder: Path) -> Description:
-    """Return the description in a scenario's folder."""
     path = folder / _FILE
     if not path.is_file():
         raise FileNotFoundError(
@@ -723,13 +709,24 @@ def read_description(folder: Path) -> Description:
     maximize = said.lower() == "true"
     if kind == "runtime" and maximize:
         raise ValueError(f"{path}: maximize must be false where performance_type is runtime")
+    given: Any = entries.get("algorithm_cutoff_time")
+    cutoff = math.inf
+    if not _is_missing(given):
+        try:
+            cutoff = float(given)
+        except (TypeError, ValueError):
+            cutoff = math.nan
+    if not cutoff > 0:
+        raise ValueError(
+            f"{path}: algorithm_cutoff_time must be a positive number of seconds, got {given!r}"
+        )
     return Description(
         path=path,
         name=str(entries.get("scenario_id") or folder.resolve().name),
         measure=measures[0],
         runtime=kind == "runtime",
         maximize=maximize,
-        cutoff=_cutoff(path, entries.get("algorithm_cutoff_time")),
+        cutoff=cutoff,
         steps=_read_steps(entries),
     )
 
@@ -764,30 +761,14 @@ def _first(entries: dict[str, Any], name: str, default: str) -> str:
     return (*_listed(entries.get(name)), default)[0]
 
 
-def _cutoff(path: Path, value: Any) -> float:
-    if _is_missing(value):
-        return math.inf
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not seconds > 0:
-        raise ValueError(
-            f"{path}: algorithm_cutoff_time must be a positive number of seconds, got {value!r}"
-        )
-    return seconds
-
-
 def _read_steps(entries: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    steps = {}
     tree = entries.get("feature_steps")
-    if isinstance(tree, dict):
-        for name, step in tree.items():
-            provides = step.get("provides") if isinstance(step, dict) else step
-            steps[str(name)] = _listed(provides)
+    steps = {
+        str(name): _listed(step.get("provides") if isinstance(step, dict) else step)
+        for name, step in (tree.items() if isinstance(tree, dict) else ())
+    }
     for name, value in entries.items():
-        entry = _STEP_ENTRY.fullmatch(str(name))
-        if entry is not None:
+        if entry := _STEP_ENTRY.fullmatch(str(name)):
             steps[entry[1].strip()] = _listed(value)
     return steps
 
@@ -825,10 +806,10 @@ def read_runs(
 
 
 def _measured(relation: Relation, description: Description) -> FloatArray:
-    if description.measure not in relation.names:
+    if description.measure not in relation.cells:
         raise ValueError(
             f"{description.path}: performance_measures names {description.measure!r}, which is no "
-            f"attribute of {relation.path}; those are {relation.names}"
+            f"attribute of {relation.path}; those are {list(relation.cells)}"
         )
     return relation.numbers(description.measure)
 

@@ -131,16 +131,8 @@ class Problem:
                     f"observations must have the shape of rewards, {rewards.shape}, "
                     f"got {observations.shape}"
                 )
-        canonical = {
-            "contexts": contexts,
-            "rewards": rewards,
-            "arms": arms,
-            "columns": columns,
-            "observations": observations,
-            "schema": schema,
-        }
-        for field, value in canonical.items():
-            object.__setattr__(self, field, value)
+        checks.settle(self, contexts=contexts, columns=columns, schema=schema)
+        checks.settle(self, rewards=rewards, arms=arms, observations=observations)
         for field, kind in self._facts.items():
             fact: NDArray[Any] = np.array(getattr(self, field), dtype=kind)
             if fact.shape not in ((len(self),), rewards.shape):
@@ -148,7 +140,7 @@ class Problem:
                     f"{field} must have an entry for each of {len(self)} rows, "
                     f"got shape {fact.shape}"
                 )
-            object.__setattr__(self, field, frozen(fact))
+            checks.settle(self, **{field: frozen(fact)})
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -213,9 +205,21 @@ class Problem:
         >>> toy.regret([1, 1])
         array([1., 0.])
         """
-        picks = self._read_picks(arms)
-        regret: FloatArray = self.regret_table[np.arange(len(self)), picks]
-        return regret
+        picks = np.asarray(arms)
+        if picks.dtype.kind not in "iu":
+            raise TypeError(
+                f"arms must be indices 0..{self.n_arms - 1}, got {picks.ravel()[:1].tolist()}; "
+                "problem.arms.index(label) is a label's index"
+            )
+        if picks.shape != (len(self),):
+            raise ValueError(f"arms must be {len(self)} indices, got shape {picks.shape}")
+        wrong = np.flatnonzero((picks < 0) | (picks >= self.n_arms))
+        if wrong.size:
+            row = int(wrong[0])
+            raise ValueError(
+                f"arms must be indices 0..{self.n_arms - 1}, got {picks[row]} at row {row}"
+            )
+        return np.asarray(self.regret_table[np.arange(len(self)), picks])
 
     def take(self, index: Any) -> Self:
         """Return the problem with some of its rows, in the order given.
@@ -234,9 +238,7 @@ class Problem:
         rows = self._row_numbers(index)
         rewards = self.rewards[rows]
         shared = self.observations is self.rewards
-        facts: dict[str, Any] = {
-            field: np.asarray(getattr(self, field))[rows] for field in self._facts
-        }
+        facts: Any = {field: np.asarray(getattr(self, field))[rows] for field in self._facts}
         return replace(
             self,
             contexts=self.contexts[rows],
@@ -282,10 +284,9 @@ class Problem:
                 f"the rows of {self.name!r} are in time order, which shuffling (seed={seed!r}) "
                 "would destroy; leave seed out to split in time order"
             )
-        ends = part_ends(sizes, len(self), self.name)
-        if seed is None:
-            return tuple(self.take(slice(start, end)) for start, end in pairwise(ends))
-        order = np.random.default_rng(seed).permutation(len(self))
+        ends, order = part_ends(sizes, len(self), self.name), np.arange(len(self))
+        if seed is not None:
+            order = np.random.default_rng(seed).permutation(len(self))
         return tuple(self.take(order[start:end]) for start, end in pairwise(ends))
 
     def with_noise(self, std: float, seed: Any = None) -> Self:
@@ -305,11 +306,10 @@ class Problem:
         array([[ 1.01, -0.01],
                [ 0.06,  2.01]])
         """
-        std = checks.at_least("std", std, 0, "a standard deviation")
-        if std == 0:
-            return replace(self, observations=self.rewards)
-        noise = np.random.default_rng(seed).normal(0, std, self.rewards.shape)
-        return replace(self, observations=self.rewards + noise)
+        std, observed = checks.at_least("std", std, 0, "a standard deviation"), self.rewards
+        if std:
+            observed = observed + np.random.default_rng(seed).normal(0, std, observed.shape)
+        return replace(self, observations=observed)
 
     def frame(self) -> Any:
         """Return the contexts as a pandas DataFrame; unnamed numbers are called x0, x1, ...
@@ -324,23 +324,6 @@ class Problem:
             raise TypeError(f"the contexts of {self.name!r} are not all numbers")
         names = self.columns or [f"x{number}" for number in range(self.dimension)]
         return study_import("pandas").DataFrame(self.contexts, columns=list(names))
-
-    def _read_picks(self, arms: Any) -> IntArray:
-        picks = np.asarray(arms)
-        if picks.dtype.kind not in "iu":
-            raise TypeError(
-                f"arms must be indices 0..{self.n_arms - 1}, got {picks.ravel()[:1].tolist()}; "
-                "problem.arms.index(label) is a label's index"
-            )
-        if picks.shape != (len(self),):
-            raise ValueError(f"arms must be {len(self)} indices, got shape {picks.shape}")
-        wrong = np.flatnonzero((picks < 0) | (picks >= self.n_arms))
-        if wrong.size:
-            row = int(wrong[0])
-            raise ValueError(
-                f"arms must be indices 0..{self.n_arms - 1}, got {picks[row]} at row {row}"
-            )
-        return picks.astype(np.intp)
 
 
 def _read_contexts(
@@ -469,8 +452,7 @@ def indices(labels: Iterable[Any], among: Sequence[Any]) -> IntArray:
 def standardised(contexts: FloatArray) -> FloatArray:
     """Return ``contexts`` with mean 0 and standard deviation 1 in each column, or only zeros."""
     centre, unit = centre_and_unit(contexts)
-    scaled: FloatArray = (contexts - centre) / unit
-    return scaled
+    return np.asarray((contexts - centre) / unit)
 
 
 def centre_and_unit(contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -510,10 +492,12 @@ class Sinusoids(Maker):
     first: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_arms", checks.whole("n_arms", self.n_arms, least=1))
-        noise = checks.at_least("noise", self.noise, 0, "a standard deviation")
-        object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "first", checks.whole("first", self.first, least=0))
+        checks.settle(
+            self,
+            n_arms=checks.whole("n_arms", self.n_arms, least=1),
+            noise=checks.at_least("noise", self.noise, 0, "a standard deviation"),
+            first=checks.whole("first", self.first, least=0),
+        )
 
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
         """Return ``n`` independent rows, 3000 by default; noise does not change their contexts."""
@@ -593,16 +577,17 @@ class Table(FixedData):
     scale: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", read_path(self.path))
-        object.__setattr__(self, "rewards", read_names("rewards", self.rewards))
-        if self.arms is not None:
-            object.__setattr__(self, "arms", read_labels(self.arms))
-        if self.kinds:
-            object.__setattr__(self, "kinds", Columns(self.kinds))
+        checks.settle(
+            self,
+            path=read_path(self.path),
+            rewards=read_names("rewards", self.rewards),
+            arms=None if self.arms is None else read_labels(self.arms),
+            kinds=Columns(self.kinds) if self.kinds else self.kinds,
+        )
         named = {"exclude": self.exclude or None, "missing": self.missing or None}
         for argument, names in {**named, "context": self.context}.items():
             if names is not None:
-                object.__setattr__(self, argument, read_names(argument, names))
+                checks.settle(self, **{argument: read_names(argument, names)})
         _check_apart(self.context or (), "context", self.rewards, "rewards")
 
     def load(self) -> Problem:
@@ -691,7 +676,8 @@ class SensorLog(FixedData):
 
     def __post_init__(self) -> None:
         path = read_path(self.path)
-        object.__setattr__(self, "path", path)
+        arms = None if self.arms is None else read_labels(self.arms)
+        checks.settle(self, path=path, arms=arms)
         for argument in ("noise", "telemetry"):
             names = getattr(self, argument)
             if names is None:
@@ -701,9 +687,7 @@ class SensorLog(FixedData):
                     f"{argument} must be left out for a MATLAB file, which has no column names, "
                     f"got {names!r}"
                 )
-            object.__setattr__(self, argument, read_names(argument, names))
-        if self.arms is not None:
-            object.__setattr__(self, "arms", read_labels(self.arms))
+            checks.settle(self, **{argument: read_names(argument, names)})
 
     def load(self) -> Problem:
         """Return the whole log, in time order."""
@@ -761,8 +745,19 @@ def _read_matlab(path: Path) -> tuple[FloatArray, FloatArray]:
         raise ValueError(f"{path}: not a readable MATLAB file ({error})") from error
     telemetry = _variable(path, variables, _TELEMETRY)
     noise = _variable(path, variables, _NOISE)
-    telemetry_axis, noise_axis = _time_axes(path, telemetry, noise)
-    return np.moveaxis(telemetry, telemetry_axis, 0), np.moveaxis(noise, noise_axis, 0)
+    pairs = []
+    for i, j in product((0, 1), repeat=2):
+        steps, channels, sensors = telemetry.shape[i], telemetry.shape[1 - i], noise.shape[1 - j]
+        # With 3 channels by 4000 and 3 sensors by 3999 it is not time that agrees.
+        if steps == noise.shape[j] and steps >= min(channels, sensors):
+            pairs.append((steps, i, j))
+    if not pairs:
+        raise ValueError(
+            f"{path}: {_TELEMETRY} {telemetry.shape} and {_NOISE} {noise.shape} must have the "
+            "number of time steps in common"
+        )
+    _, *axes = max(pairs)
+    return np.moveaxis(telemetry, axes[0], 0), np.moveaxis(noise, axes[1], 0)
 
 
 def _variable(path: Path, variables: dict[str, Any], name: str) -> FloatArray:
@@ -784,22 +779,6 @@ def _variable(path: Path, variables: dict[str, Any], name: str) -> FloatArray:
             f"got {matrix[row, column]}"
         )
     return np.asarray(matrix, dtype=np.float64)
-
-
-def _time_axes(path: Path, telemetry: FloatArray, noise: FloatArray) -> tuple[int, int]:
-    pairs = []
-    for i, j in product((0, 1), repeat=2):
-        steps, channels, sensors = telemetry.shape[i], telemetry.shape[1 - i], noise.shape[1 - j]
-        # With 3 channels by 4000 and 3 sensors by 3999 it is not time that agrees.
-        if steps == noise.shape[j] and steps >= min(channels, sensors):
-            pairs.append((steps, i, j))
-    if not pairs:
-        raise ValueError(
-            f"{path}: {_TELEMETRY} {telemetry.shape} and {_NOISE} {noise.shape} must have the "
-            "number of time steps in common"
-        )
-    _, telemetry_axis, noise_axis = max(pairs)
-    return telemetry_axis, noise_axis
 
 
 _BUNDLED = ("breast_cancer", "digits", "iris", "wine")

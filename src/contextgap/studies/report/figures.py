@@ -26,6 +26,7 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.names import study_import
 from contextgap.insight import plot
 from contextgap.studies.experiments import GridSearch
 from contextgap.studies.experiments.selection import YARDSTICK
@@ -62,6 +63,11 @@ class LineStyle:
     colour: str
     line: Dashes
     marker: str
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """The same as arguments of matplotlib's."""
+        return {"color": self.colour, "ls": self.line, "marker": self.marker}
 
 
 # Okabe and Ito's colours, without the yellow that white paper swallows, for the paper's methods;
@@ -155,7 +161,6 @@ def entitle(ax: Axes, text: str, size: float = TEXT, **how: Any) -> None:
 
 
 def lay_out(figure: Figure) -> None:
-    """Do the layout now, without drawing."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -172,12 +177,16 @@ def readable(value: float) -> str:
 
 
 def short(label: str, most: int = 30) -> str:
-    """Return a label that fits beside a figure."""
     return label if len(label) <= most else label[: most - 1] + "…"
 
 
+def note(ax: Axes, text: str, place: Any, up: float, **how: Any) -> None:
+    """Write a few words, so many points above a place."""
+    how = {"ha": "center", "size": SMALL - 1, "color": INK, **how}
+    ax.annotate(text, place, (0, up), textcoords="offset points", **how)
+
+
 def legend_below(figure: Figure, handles: list[Line2D], labels: Iterable[str], ncols: int) -> None:
-    """Explain lines below all panels."""
     names = [short(label) for label in labels]
     look = {"frameon": False, "fontsize": SMALL, "handlelength": 3}
     plain(figure.legend(handles, names, loc="outside lower center", ncols=ncols, **look))
@@ -204,24 +213,15 @@ def end_labels(ax: Axes, ends: Mapping[str, tuple[float, float]]) -> None:
         on: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False, "color": look.colour}
         ax.plot([x, 1.03, 1.05], [y, to, to], lw=1, **on)
         ax.plot([1.05], [to], look.marker, ms=7, mew=0, **on)
-        ax.text(
-            1.075,
-            to,
-            short(label),
-            transform=ax.transAxes,
-            va="center_baseline",
-            size=TEXT,
-            color=INK,
-            parse_math=False,
-            gid=f"name of {label}",
-        )
+        on = {"transform": ax.transAxes, "va": "center_baseline", "gid": f"name of {label}"}
+        ax.text(1.075, to, short(label), parse_math=False, **on, **_WORDS)
 
 
 def apart(wanted: FloatArray, gap: float) -> FloatArray:
     """Return the nearest places within 0..1, in least squares, that are a gap apart.
 
-    In order and less the gaps, places must not decrease: isotonic regression, by pooling
-    neighbours that do. Where the gaps need more than the whole range, they get it, centred.
+    In order and less the gaps, places must not decrease, which is isotonic regression. Where the
+    gaps need more than the whole range, they get it, centred.
 
     Examples
     --------
@@ -230,13 +230,7 @@ def apart(wanted: FloatArray, gap: float) -> FloatArray:
     """
     order = np.argsort(wanted, kind="stable")
     shifts = gap * np.arange(len(wanted))
-    pools: list[list[float]] = []  # mean and size
-    for value in wanted[order] - shifts:
-        pools.append([float(value), 1])
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (b, n), (a, m) = pools.pop(), pools.pop()
-            pools.append([(a * m + b * n) / (m + n), m + n])
-    level = np.concatenate([np.full(int(size), mean) for mean, size in pools])
+    level = study_import("sklearn.isotonic").isotonic_regression(wanted[order] - shifts)
     room = 1 - shifts[-1]
     placed = np.empty(len(wanted))
     placed[order] = np.clip(level, min(0, room / 2), max(room, room / 2)) + shifts
@@ -244,20 +238,15 @@ def apart(wanted: FloatArray, gap: float) -> FloatArray:
 
 
 class Curve(NamedTuple):
-    """One method's statistic, over repetitions, after each number of exploration steps.
-
-    ``std`` is the sample standard deviation and ``error`` the standard error of the mean; neither
-    is a number where there was only one repetition.
-    """
+    """One method's statistic, over repetitions, after each number of exploration steps."""
 
     steps: IntArray
     mean: FloatArray
-    std: FloatArray
-    error: FloatArray
+    std: FloatArray  # not a number, as the next, where there was only one repetition
+    error: FloatArray  # standard error of the mean
 
 
 def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
-    """Return every method's curve, in the order of the records."""
     check_columns("records", records, ("method", "seed", "checkpoint", statistic))
     check_single("records", records, ("study", "scale"))
     found = {}
@@ -307,7 +296,7 @@ HALF_DEVIATION, ONE_ERROR = _BANDS
 _WORDS: dict[str, Any] = {"size": TEXT, "color": INK}
 
 
-def _figure(height: float) -> tuple[Figure, Axes]:
+def one_panel(height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
@@ -356,7 +345,7 @@ def regret_curves(
     if band not in _BANDS:
         raise ValueError(f"band must be one of {list(_BANDS)}, got {band!r}")
     found = curves(records, statistic)
-    figure, ax = _figure(max(4.4, 1.2 + 0.25 * len(found)))
+    figure, ax = one_panel(max(4.4, 1.2 + 0.25 * len(found)))
     points = _known(published, found)
     level = [] if single_arm is None else [np.array([single_arm])]
     axis = _LogRange([*(c.mean for c in found.values()), *(y for _, y in points.values()), *level])
@@ -410,10 +399,8 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     for ax in grid.flat:
         ax.xaxis.set_major_locator(MaxNLocator(4))
     figure.supylabel(_NAMES.get(statistic, statistic), **_WORDS)
-    handles = [
-        Line2D([], [], color=look.colour, ls=look.line, lw=2, marker=look.marker, ms=7, mew=0)
-        for look in line_styles(labels).values()
-    ]
+    looks = line_styles(labels).values()
+    handles = [Line2D([], [], lw=2, ms=7, mew=0, **look.drawn) for look in looks]
     legend_below(figure, handles, labels, min(3, len(labels)))
     return fix_layout(figure)
 
@@ -428,7 +415,7 @@ def history_comparison(records: DataFrame) -> Figure:
         and "all steps".
     """
     found = curves(records, "average_regret")
-    figure, ax = _figure(4.4)
+    figure, ax = one_panel(4.4)
     axis = _LogRange([curve.mean for curve in found.values()])
     widths = [_TAPER[min(place, len(_TAPER) - 1)] for place in range(len(found))]
     _draw(ax, found, axis, widths=widths, markers=False)
@@ -437,16 +424,9 @@ def history_comparison(records: DataFrame) -> Figure:
         Line2D([], [], color=look.colour, ls=look.line, lw=width)
         for look, width in zip(line_styles(found).values(), widths, strict=True)
     ]
-    legend = ax.legend(
-        handles,
-        [short(label) for label in found],
-        title="recommendation considers",
-        title_fontsize=TEXT,
-        fontsize=TEXT,
-        frameon=False,
-        handlelength=3,
-        loc="upper right",
-    )
+    look = {"fontsize": TEXT, "title_fontsize": TEXT, "frameon": False, "handlelength": 3}
+    names, title = [short(label) for label in found], "recommendation considers"
+    legend = ax.legend(handles, names, title=title, loc="upper right", **look)
     plain(legend)
     legend.get_title().set_color(INK)
     return fix_layout(figure)
@@ -492,20 +472,11 @@ def _draw(
         look, mean, spread = looks[label], axis.clip(curve.mean), half(curve)
         # A few markers per curve, at different steps in each.
         every = max(1, len(curve.steps) // 6)
-        ax.plot(
-            curve.steps,
-            mean,
-            color=look.colour,
-            ls=look.line,
-            lw=width,
-            marker=look.marker if markers else "",
-            ms=6,
-            mew=0,
-            markevery=(place * every // max(1, len(found)), every),
-            gid=f"mean of {label}",
-            zorder=3,
-            clip_on=False,  # all points lie within; markers on the border stay whole
-        )
+        marked = (place * every // max(1, len(found)), every)
+        drawn = look.drawn if markers else look.drawn | {"marker": ""}
+        # All points lie within; markers on the border stay whole.
+        whole: dict[str, Any] = {"clip_on": False, "zorder": 3, "gid": f"mean of {label}"}
+        ax.plot(curve.steps, mean, lw=width, ms=6, mew=0, markevery=marked, **drawn, **whole)
         if np.isfinite(spread).any() and label != FULL_INFORMATION:
             band = (axis.clip(curve.mean - spread), axis.clip(curve.mean + spread))
             ax.fill_between(curve.steps, *band, color=look.colour, alpha=0.18, lw=0, zorder=1.5)
@@ -558,13 +529,11 @@ def pilot_curve(table: DataFrame, tolerance: float | None = None) -> Figure:
     check_columns("table", table, ("checkpoint", "average_regret"))
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     bands = table.groupby("checkpoint")["average_regret"].quantile(shares).unstack()
-    figure, ax = _figure(4.4)
+    figure, ax = one_panel(4.4)
     colour = "#0072B2"
     x = bands.index.to_numpy()
-    for low, high, alpha, label in (
-        (0.05, 0.95, 0.15, "90 % of explorations"),
-        (0.25, 0.75, 0.3, "half of them"),
-    ):
+    shown = ((0.05, 0.95, 0.15, "90 % of explorations"), (0.25, 0.75, 0.3, "half of them"))
+    for low, high, alpha, label in shown:
         ax.fill_between(x, bands[low], bands[high], color=colour, alpha=alpha, lw=0, label=label)
     ax.plot(x, bands[0.5], color=colour, lw=2.4, label="median")
     if tolerance is not None:
@@ -646,20 +615,10 @@ def _bars(ax: Axes, rows: DataFrame, colour: str) -> None:
     full = np.array(to_rgb(colour))
     colours = [0.35 * full + 0.65 if name.startswith("other") else full for name in names]
     ax.bar(places, share, width=0.72, color=colours, lw=0)
-    whiskers = half > 0
-    ax.errorbar(
-        places[whiskers], share[whiskers], yerr=half[whiskers], fmt="none", ecolor="#777777", lw=1.4
-    )
+    at = half > 0
+    ax.errorbar(places[at], share[at], yerr=half[at], fmt="none", ecolor="#777777", lw=1.4)
     for place, value, up in zip(places, share, half, strict=True):
-        ax.annotate(
-            f"{value:.0%}",
-            (place, value + up),
-            xytext=(0, 2),
-            textcoords="offset points",
-            ha="center",
-            size=SMALL - 1,
-            color=INK,
-        )
+        note(ax, f"{value:.0%}", (place, value + up), 2)
     ax.set_xticks(places, [name.replace(" ", "\n") for name in names])
     dress(ax, grid="y")
     ax.tick_params(axis="x", length=0, labelsize=SMALL if len(rows) <= 4 else 9)
@@ -681,7 +640,13 @@ def tuning_heat_map(
         raise ValueError("tunings must not be empty")
     figure, grid = _panels(len(tunings), 3, 1.6, 2.6, WIDTH if len(tunings) > 1 else 4.4)
     columns = grid.shape[1]
-    norm = _norm([tuning.regret for tuning in tunings.values()])
+    # From the lowest regret above zero to the highest.
+    every = np.concatenate([tuning.regret.ravel() for tuning in tunings.values()])
+    positive = every[np.isfinite(every) & (every > 0)]
+    norm = LogNorm(1e-3, 1.0)
+    if len(positive):
+        low, high = float(positive.min()), float(positive.max())
+        norm = LogNorm(low, max(high, low * 1.5))
     images = [
         _panel(ax, label, tuning, norm, None if chosen is None else chosen[label].best)
         for ax, (label, tuning) in zip(grid.flat, tunings.items(), strict=False)
@@ -707,14 +672,8 @@ def _panel(
     ax: Axes, label: str, tuning: GridSearch, norm: LogNorm, chosen: tuple[int, int] | None
 ) -> AxesImage:
     # viridis works for colour-blind readers and in grey; bright is good.
-    image = ax.imshow(
-        np.maximum(tuning.regret, norm.vmin or 0),
-        norm=norm,
-        cmap="viridis_r",
-        aspect="auto",
-        origin="lower",
-        interpolation="nearest",
-    )
+    look: dict[str, Any] = {"cmap": "viridis_r", "aspect": "auto", "interpolation": "nearest"}
+    image = ax.imshow(np.maximum(tuning.regret, norm.vmin or 0), norm=norm, origin="lower", **look)
     row, column = tuning.best
     ax.plot(column, row, "*", ms=14, mfc="white", mec="black", clip_on=False, gid="best setting")
     best = f"best {readable(float(tuning.regret.min()))}"
@@ -730,16 +689,7 @@ def _panel(
     ax.set_yticks(*(([0], ["given"]) if given else _some(tuning.grid.bandwidths)))
     ax.tick_params(length=3)
     entitle(ax, short(label, 22), SMALL + 1, pad=18)
-    ax.annotate(
-        best,
-        (0.5, 1),
-        xycoords="axes fraction",
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="center",
-        size=SMALL - 1,
-        color=INK,
-    )
+    note(ax, best, (0.5, 1), 4, xycoords="axes fraction")
     return image
 
 
@@ -750,22 +700,11 @@ def _some(values: Sequence[float]) -> tuple[list[int], list[str]]:
     return places, [readable(values[place]) for place in places]
 
 
-def _norm(regrets: Sequence[np.ndarray]) -> LogNorm:
-    """Return a scale from the lowest regret above zero to the highest."""
-    every = np.concatenate([regret.ravel() for regret in regrets])
-    positive = every[np.isfinite(every) & (every > 0)]
-    if not len(positive):
-        return LogNorm(1e-3, 1.0)
-    low, high = float(positive.min()), float(positive.max())
-    return LogNorm(low, max(high, low * 1.5))
-
-
 _CHOOSING = ", choosing"
 _TICKS = [1, 2, 5, 10]  # between ticks, times a power of ten
 
 
 def choosing_labels(summary: DataFrame) -> list[str]:
-    """Return the methods, and which of them chose instances, as figures name them."""
     return [
         f"{method}{_CHOOSING}" if chosen else str(method)
         for method, chosen in zip(summary["method"], summary["choose"], strict=True)
@@ -783,10 +722,8 @@ def selection_figure(summary: DataFrame) -> Figure:
     below = 0.4 + inches * (len(labels) + 1) / 2 if several else 0.3
     figure, grid, parts = _by_scenario(shown, 2, height, below, False if several else "col")
     # What is drawn, times which factor, and what to call it.
-    statistics = (
-        ("regret_change", 100.0, "regret against uniform, %"),
-        ("closed_gap", 1.0, "closed gap"),
-    )
+    change = ("regret_change", 100.0, "regret against uniform, %")
+    statistics = (change, ("closed_gap", 1.0, "closed gap"))
     for panels, rows in zip(grid, parts, strict=True):
         for ax, (name, factor, words) in zip(panels, statistics, strict=True):
             (_curves if several else _dots)(ax, rows, labels, name, factor)
@@ -850,14 +787,8 @@ def _drawn(label: str, labels: list[str]) -> dict[str, Any]:
     looks = line_styles(name.removesuffix(_CHOOSING) for name in labels)
     look = looks[label.removesuffix(_CHOOSING)]
     hollow = label.endswith(_CHOOSING)
-    return {
-        "color": look.colour,
-        "marker": look.marker,
-        "ms": 8,
-        "mew": 1.6,
-        "mfc": "white" if hollow else look.colour,
-        "ls": (0, (5, 1.6)) if hollow else look.line,
-    }
+    own = {"mfc": "white", "ls": _DASHED} if hollow else {"mfc": look.colour}
+    return {**look.drawn, "ms": 8, "mew": 1.6, **own}
 
 
 def _along(
@@ -876,13 +807,8 @@ def _dots(ax: Axes, rows: DataFrame, labels: list[str], name: str, factor: float
     for row in rows.to_dict("records"):
         place, error = labels.index(row["label"]), 2 * factor * row[f"{name}_error"]
         if not (first and row["label"] == YARDSTICK):
-            ax.errorbar(
-                [factor * row[name]],
-                [place],
-                xerr=[error] if error == error else None,
-                elinewidth=2,
-                **_drawn(row["label"], labels) | {"ls": ""},
-            )
+            bar = {"xerr": [error] if error == error else None, "elinewidth": 2, "ls": ""}
+            ax.errorbar([factor * row[name]], [place], **_drawn(row["label"], labels) | bar)
     ax.axvline(0, color=INK, lw=1, zorder=0)
     dress(ax, grid="x")
     ax.set_ylim(len(labels) - 0.5, -0.5)

@@ -57,7 +57,11 @@ def table_html(table: DataFrame, caption: str) -> str:
     if not len(table):
         return f'<table>{title}<tbody><tr><td class="empty">no rows</td></tr></tbody></table>'
     numeric = [_is_numeric(table.iloc[:, place]) for place in range(table.shape[1])]
-    head = "".join(map(_heading, map(str, table.columns), numeric))
+    kinds = [' class="number"' if each else "" for each in numeric]
+    head = "".join(
+        f'<th scope="col" aria-sort="none"{kind}><button>{escape(str(name))}</button></th>'
+        for name, kind in zip(table.columns, kinds, strict=True)
+    )
     rows = "\n".join(
         f"<tr>{''.join(map(_cell, row, numeric))}</tr>"
         for row in table.itertuples(index=False, name=None)
@@ -100,11 +104,6 @@ def _is_numeric(column: Series[Any]) -> bool:
     return bool(values) and all(
         isinstance(value, Real) and not isinstance(value, bool) for value in values
     )
-
-
-def _heading(name: str, numeric: bool) -> str:
-    kind = ' class="number"' if numeric else ""
-    return f'<th scope="col" aria-sort="none"{kind}><button>{escape(name)}</button></th>'
 
 
 def _cell(value: Any, numeric: bool) -> str:
@@ -168,16 +167,15 @@ def svg_text(figure: Figure) -> str:
     return text.getvalue()
 
 
-def _themed(found: re.Match[str]) -> str:
-    """A colour that the page's style may replace, for dark pages."""
-    colour = found.group()
-    return _ROLES.get(colour, f"var(--c-{colour[1:]}, {colour})")
-
-
 def inline_svg(figure: Figure | Path, prefix: str, label: str) -> str:
     """Return a figure as an element for a page; the prefix keeps identifiers of several unique."""
     text = figure.read_text(encoding="utf-8") if isinstance(figure, Path) else svg_text(figure)
-    text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])
+
+    def themed(found: re.Match[str]) -> str:
+        """A colour that the page's style may replace, for dark pages."""
+        return _ROLES.get(found.group(), f"var(--c-{found.group()[1:]}, {found.group()})")
+
+    text = re.sub("(?<=: )#[0-9a-f]{6}", themed, text[text.index("<svg") :])
     text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()
 
@@ -283,11 +281,19 @@ def _page(report: Report) -> str:
         (section.title, _section(section, place)) for place, section in enumerate(report.sections)
     ]
     parts += _appendix(report)
+    origin, made = "", report.origin
+    if made is not None:
+        origin = (
+            f'<p class="origin">Made {escape(made.date)} by <code>{escape(made.command)}</code></p>'
+        )
+        if made.files:
+            links = (f'<a href="{quote(each)}">{escape(each)}</a>' for each in sorted(made.files))
+            origin += f'\n<p class="origin">Beside this page: {", ".join(links)}</p>'
     # Its security policy makes the browser refuse to load anything: the page is self-contained.
     return Template(resource("page.html")).substitute(
         title=escape(report.title),
         summary=_paragraphs(report.summary),
-        origin="" if report.origin is None else _origin(report.origin),
+        origin=origin,
         look=resource("look.css", "contextgap.base"),
         contents="\n".join(
             f'<li><a href="#part-{place}">{escape(title)}</a></li>'
@@ -300,19 +306,7 @@ def _page(report: Report) -> str:
     )
 
 
-def _origin(origin: Origin) -> str:
-    links = ", ".join(
-        f'<a href="{quote(name)}">{escape(name)}</a>' for name in sorted(origin.files)
-    )
-    return (
-        f'<p class="origin">Made {escape(origin.date)} by '
-        f"<code>{escape(origin.command)}</code></p>"
-        + (f'\n<p class="origin">Beside this page: {links}</p>' if links else "")
-    )
-
-
 def resource(name: str, package: str = "contextgap.studies.report") -> str:
-    """Return the text of a file that lies beside this module, or in another package."""
     return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -346,11 +340,14 @@ def _paragraphs(text: str) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
+    return _by_name({name: f"<td>{escape(_value(value))}</td>" for name, value in values.items()})
+
+
+def _by_name(cells: Mapping[str, str], caption: str = "") -> str:
     rows = "\n".join(
-        f'<tr><th scope="row">{escape(str(name))}</th><td>{escape(_value(value))}</td></tr>'
-        for name, value in values.items()
+        f'<tr><th scope="row">{escape(str(name))}</th>{own}</tr>' for name, own in cells.items()
     )
-    return f'<div class="wide"><table><tbody>\n{rows}\n</tbody></table></div>'
+    return f'<div class="wide"><table>{caption}<tbody>\n{rows}\n</tbody></table></div>'
 
 
 def _value(value: Any) -> str:
@@ -371,13 +368,12 @@ def _runs(seeds: Sequence[int]) -> str:
 
 def _phases(seconds: Mapping[str, float]) -> str:
     whole = sum(seconds.values())
-    rows = "\n".join(
-        f'<tr><th scope="row">{escape(phase)}</th><td class="number">{three_digits(spent)}</td>'
-        f'<td class="number">{100 * spent / max(whole, 1e-9):.0f} %</td></tr>'
+    cells = {
+        phase: f'<td class="number">{three_digits(spent)}</td>'
+        f'<td class="number">{100 * spent / max(whole, 1e-9):.0f} %</td>'
         for phase, spent in {**seconds, "in all": whole}.items()
-    )
-    caption = "<caption>Seconds on the clock, by phase.</caption>"
-    return f'<div class="wide"><table>{caption}<tbody>\n{rows}\n</tbody></table></div>'
+    }
+    return _by_name(cells, "<caption>Seconds on the clock, by phase.</caption>")
 
 
 def _timings(timings: DataFrame) -> str:

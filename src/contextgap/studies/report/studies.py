@@ -10,7 +10,7 @@ at 0.0445, 0.0355, 0.039 and 0.065 in its four figures: so much do single runs d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -39,24 +39,10 @@ from contextgap.studies.experiments.compare import (
 from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction, protocol_width
 from contextgap.studies.problems import Problem
 from contextgap.studies.report import figures
-from contextgap.studies.report.figures import (
-    HALF_DEVIATION,
-    ONE_ERROR,
-    SINGLE_ARM,
-    check_columns,
-    choosing_labels,
-    cpu_figure,
-    history_comparison,
-    pick_histogram,
-    regret_curves,
-    scale_panels,
-    selection_figure,
-    tuning_heat_map,
-)
+from contextgap.studies.report.figures import HALF_DEVIATION, ONE_ERROR, SINGLE_ARM, regret_curves
 from contextgap.studies.report.page import Origin, Report, Section, resource, save, write_report
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from pandas import DataFrame
 
 
@@ -108,7 +94,6 @@ def reading(records: DataFrame, band: str = HALF_DEVIATION) -> str:
 
 
 def single_arm(study: Study) -> dict[str, float]:
-    """Return the regret of the single arm that is best on average."""
     tables = [
         exploit.regret_table[:, exploit.rewards.mean(axis=0).argmax()]
         for _, exploit in study.rounds
@@ -120,7 +105,6 @@ def single_arm(study: Study) -> dict[str, float]:
 
 
 def compare_report(study: Study, tunings: Mapping[str, GridSearch], results: Results) -> Report:
-    """Return the report of a comparison."""
     best = ranking(results.records).iloc[0]
     return Report(
         title=f"Comparison: {study.name}",
@@ -153,29 +137,37 @@ def comparison_sections(
     sections = []
     if single_scale:
         figure = regret_curves(shown, single_arm=single["average_regret"])
-        figures = [(f"Average simple regret{where}. {dashed}", figure)]
-        sections.append(Section("Average regret", reading(records), figures, [ranked]))
+        drawn = [(f"Average simple regret{where}. {dashed}", figure)]
+        sections.append(Section("Average regret", reading(records), drawn, [ranked]))
     figure = regret_curves(shown, "worst_regret", single_arm=single["worst_regret"])
     sections.append(
         Section("Worst regret", _WORST, [(f"Worst simple regret{where}. {dashed}", figure)])
     )
     if len(scales) > 1:
-        text = f"Settings tuned at scale 1 are kept for the others. {_best_by_scale(records)}"
-        figures = [("Average simple regret by scale of the intervals.", scale_panels(records))]
-        sections.append(Section("Other scales", text, figures, [ranked]))
+        table = ranking(records)
+        best = table.loc[table.groupby("scale")["average regret"].idxmin()]
+        listed = "; ".join(
+            f"scale {row['scale']:g} {row['method']} ({row['average regret']:.2g})"
+            for row in best.to_dict("records")
+        )
+        text = (
+            "Settings tuned at scale 1 are kept for the others. Lowest average regret after the "
+            f"last step: {listed}."
+        )
+        drawn = [
+            ("Average simple regret by scale of the intervals.", figures.scale_panels(records))
+        ]
+        sections.append(Section("Other scales", text, drawn, [ranked]))
     sections.append(_tried(at_scale(results.picks, main), where))
     return sections
 
 
 def _tried(picks: DataFrame, where: str = "") -> Section:
-    """Return the section on the ranks of the arms tried."""
     caption = f"Share of exploration steps by rank of the arm tried{where}."
-    return Section("What was tried", _TRIED, [(caption, pick_histogram(picks))])
+    return Section("What was tried", _TRIED, [(caption, figures.pick_histogram(picks))])
 
 
 def tuning_section(title: str, tunings: Mapping[str, GridSearch]) -> Section:
-    """Return the section on a grid search."""
-    pandas = study_import("pandas")
     rows = [
         {
             "method": method,
@@ -190,8 +182,8 @@ def tuning_section(title: str, tunings: Mapping[str, GridSearch]) -> Section:
     return Section(
         title,
         "Average simple regret on the held-out part, by bandwidth and ridge.",
-        [("Brighter is better; the star is the setting chosen.", tuning_heat_map(tunings))],
-        [(f"Settings chosen; bandwidths in {units}.", pandas.DataFrame(rows))],
+        [("Brighter is better; the star is the setting chosen.", figures.tuning_heat_map(tunings))],
+        [(f"Settings chosen; bandwidths in {units}.", study_import("pandas").DataFrame(rows))],
     )
 
 
@@ -206,22 +198,10 @@ def ranking(records: DataFrame, single: Mapping[str, float] | None = None) -> Da
 
 
 def at_scale(table: DataFrame, scale: float) -> DataFrame:
-    """Return the rows of one scale."""
     return table[table["scale"] == scale]
 
 
-def _best_by_scale(records: DataFrame) -> str:
-    table = ranking(records)
-    best = table.loc[table.groupby("scale")["average regret"].idxmin()]
-    listed = "; ".join(
-        f"scale {row['scale']:g} {row['method']} ({row['average regret']:.2g})"
-        for row in best.to_dict("records")
-    )
-    return f"Lowest average regret after the last step: {listed}."
-
-
 def study_settings(study: Study) -> dict[str, object]:
-    """Return what a study's report says of its data."""
     sizes = [
         " explored, ".join(str(len(part)) for part in pair) + " evaluated"
         for pair in (study.hold_out, study.rounds[0])
@@ -370,11 +350,7 @@ _CPU_READING = (
 
 
 def selection_report(summary: DataFrame, records: DataFrame) -> Report:
-    """Return the report of what ``select_algorithms`` recorded and its summary."""
-    columns = {
-        "scenario": "scenario",
-        "budget": "budget",
-        "method": "method",
+    columns = {name: name for name in ("scenario", "budget", "method")} | {
         "average_regret": "regret",
         "regret_change": "change against uniform",
         "regret_change_error": "± (standard error)",
@@ -387,25 +363,26 @@ def selection_report(summary: DataFrame, records: DataFrame) -> Report:
         "runs_in_table": "runs in the full table",
         "share_of_runs": "share paid",
     }
-    shown = summary.assign(method=choosing_labels(summary))[list(columns)].rename(columns=columns)
+    shown = summary.assign(method=figures.choosing_labels(summary))[list(columns)].rename(
+        columns=columns
+    )
     return _selectors(
         "Selecting algorithms from few runs",
         _SELECTION_READING,
         "What deploying the selectors gives on instances they were not trained on.",
-        ("Methods by scenario.", selection_figure(summary)),
+        ("Methods by scenario.", figures.selection_figure(summary)),
         shown,
         summary["budget"],
-        records.assign(method=choosing_labels(records)),
+        records.assign(method=figures.choosing_labels(records)),
     )
 
 
 def cpu_report(summary: DataFrame, records: DataFrame) -> Report:
-    """Return the report of what ``select_algorithms`` recorded within budgets of CPU time."""
     return _selectors(
         "Selecting algorithms within a budget of CPU time",
         _CPU_READING,
         "What the selectors pick.",
-        ("Regret, PAR10 and closed gap by CPU time.", cpu_figure(summary)),
+        ("Regret, PAR10 and closed gap by CPU time.", figures.cpu_figure(summary)),
         summary,
         summary["cpu"],
         records,
@@ -502,7 +479,7 @@ def beside(records: DataFrame, study: str, protocol: str = PAPER) -> DataFrame:
         Columns method, scale, steps, ours (mean over repetitions), std, published, and ratio of
         ours to published; no rows where the paper has no values.
     """
-    check_columns("records", records, ("method", "checkpoint", "average_regret"))
+    figures.check_columns("records", records, ("method", "checkpoint", "average_regret"))
     pandas = study_import("pandas")
     columns = ["method", "scale", "steps", "ours", "std", "published", "ratio"]
     if "study" in records.columns:
@@ -537,8 +514,11 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     minutes = (mission.time[rows] - mission.time[rows[0]]) / 60
     figure = Figure(figsize=(figures.WIDTH * 1.35, 6.6), layout="constrained")
     above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(1.1, 2.4, 0.8))
+    arms, deployed = trace.arms[rows].tolist(), trace.deployed[rows].tolist()
     for ax in (above, middle, below):
-        _shade(ax, minutes, trace.deployed[rows])
+        for alone, first, last in _stretches(deployed):
+            if alone:
+                ax.axvspan(minutes[first], minutes[last], color=_ALONE, lw=0, zorder=0)
         figures.dress(ax)
     above.plot(minutes, mission.dipole_latitude[rows], color=figures.INK, lw=1.8)
     above.set_ylabel("magnetic\nlatitude [°]")
@@ -551,7 +531,12 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     middle.set_ylabel("expected error [nT]")
     middle.set_yscale("log")
     middle.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    _strip(below, minutes, trace.arms[rows], trace.deployed[rows])
+    step = float(np.median(np.diff(minutes)))
+    for (arm, alone), first, last in _stretches(list(zip(arms, deployed, strict=True))):
+        stretch = (minutes[first], minutes[last] - minutes[first] + step)
+        height = (0.05 if alone else 1.05, 0.9)
+        below.broken_barh([stretch], height, color=plot.ARMS[arm % len(plot.ARMS)], lw=0)
+    below.set_ylim(0, 2)
     below.set_yticks([0.5, 1.5], ["deployed", "tried"])
     below.set_xlabel("time [min]")
     below.set_xlim(minutes[0], minutes[-1])
@@ -562,59 +547,41 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     return figure
 
 
-def _shade(ax: Axes, minutes: Any, deployed: Any) -> None:
-    for alone, group in groupby(range(len(minutes)), key=lambda i: bool(deployed[i])):
+def _stretches(values: list[Any]) -> Iterator[tuple[Any, int, int]]:
+    """Yield each value that stays for a while, and its first and its last place."""
+    for value, group in groupby(range(len(values)), key=values.__getitem__):
         places = list(group)
-        if alone:
-            ax.axvspan(minutes[places[0]], minutes[places[-1]], color=_ALONE, lw=0, zorder=0)
-
-
-def _strip(ax: Axes, minutes: Any, arms: Any, deployed: Any) -> None:
-    """Coloured stretches: below where the pick was deployed, above where it was tried."""
-    step = float(np.median(np.diff(minutes)))
-    for (arm, alone), group in groupby(
-        range(len(minutes)), key=lambda i: (int(arms[i]), bool(deployed[i]))
-    ):
-        places = list(group)
-        stretch = [(minutes[places[0]], minutes[places[-1]] - minutes[places[0]] + step)]
-        ax.broken_barh(
-            stretch, (0.05 if alone else 1.05, 0.9), color=plot.ARMS[arm % len(plot.ARMS)], lw=0
-        )
-    ax.set_ylim(0, 2)
+        yield value, places[0], places[-1]
 
 
 def flight_curves(flights: DataFrame) -> Figure:
     """Draw average regret without feedback by orbit, beside the best single and a random arm."""
-    check_columns("flights", flights, ("method", "seed", "orbit", "steps", "average_regret"))
+    figures.check_columns(
+        "flights", flights, ("method", "seed", "orbit", "steps", "average_regret")
+    )
     steps = flights.groupby("orbit")["steps"].mean()
     whole = steps.index[steps >= 0.5 * steps.max()]  # the ends of a flight cut orbits short
     flights = flights[flights["orbit"].isin(whole)]
-    figure = Figure(figsize=(figures.WIDTH, 4.4), layout="constrained")
-    ax = figure.add_subplot()
-    methods = list(dict.fromkeys(flights["method"]))
-    looks = figures.line_styles(methods)
+    figure, ax = figures.one_panel(4.4)
+    looks = figures.line_styles(flights["method"])
     ends: dict[str, tuple[float, float]] = {}
-    for method in methods:
+    for method, look in looks.items():
         rows = flights[flights["method"] == method]
         curve = rows.groupby("orbit")["average_regret"].agg(["mean", "std"])
         x, mean = curve.index.to_numpy() + 1, curve["mean"].to_numpy()
         half = 0.5 * curve["std"].fillna(0).to_numpy()
-        look = looks[method]
-        ax.plot(x, mean, color=look.colour, ls=look.line, marker=look.marker, lw=2.4, ms=6)
+        ax.plot(x, mean, lw=2.4, ms=6, **look.drawn)
         ax.fill_between(x, mean - half, mean + half, color=look.colour, alpha=0.18, lw=0)
         ends[method] = (float(x[-1]), float(mean[-1]))
     for name, label in (("best_single", "best single arm"), ("random", "random arm")):
         mean = flights.groupby("orbit")[name].mean()
         ax.plot(mean.index + 1, mean, color=figures.INK, ls=":", lw=1.4)
         place = (float(mean.idxmax() + 1), float(mean.max()))
-        ax.annotate(
-            label, place, (0, 5), textcoords="offset points", ha="center", size=figures.SMALL
-        )
-    figures.dress(ax)
+        figures.note(ax, label, place, 5, size=figures.SMALL, color="black")
+    figures.dress(ax, grid="y")
     ax.set_xlabel("orbit")
     ax.set_ylabel("average regret without feedback")
     ax.set_ylim(bottom=0)
-    ax.grid(axis="y", color=figures.FAINT, lw=0.8)
     figures.end_labels(ax, ends)
     return figure
 
@@ -642,6 +609,7 @@ _SUMMARIES = {
         "per seed, in time order. Each channel has a bandwidth of its own.",
     ),
 }
+_LAST = "After the last step."
 _SETTINGS = (
     "A learner without settings does otherwise than what follows: contextgap run shows what that "
     "gets."
@@ -657,7 +625,6 @@ _PROTOCOLS = {
 
 
 def reproduction_report(found: Reproduction) -> Report:
-    """Return the report of one of the paper's studies."""
     study = found.study
     title, summary = _SUMMARIES.get(study.name, (f"Study: {study.name}", ""))
     arms = study.rounds[0][0].arms
@@ -672,13 +639,28 @@ def reproduction_report(found: Reproduction) -> Report:
         found.main.results, single_arm(study), single_scale=study.name != "sinusoids"
     )
     if found.history is not None:
-        sections.append(_looking_back(found.history.records))
+        history = found.history.records
+        text = (
+            "Contextual-Gap deployed by the leader of the last step, of the last 25 steps and of "
+            "all steps since the burn-in (Algorithm 1)."
+        )
+        caption = "Average simple regret by length of the look-back."
+        drawn = [(caption, figures.history_comparison(history))]
+        sections.append(Section("Looking back", text, drawn, [(_LAST, ranking(history))]))
     if found.flights is not None:
         sections += _flight_sections(found.flights, found.main)
     sections.append(tuning_section("Tuning", found.main.tunings))
     sections.append(_over_grid(found))
     if found.wider is not None:
-        sections += _wider_grid(found.wider)
+        wider = found.wider.results.records
+        text = (
+            "The library's own grid reaches to smaller bandwidths and ridges. Rewards have no "
+            "noise here, which favours a small ridge; but the text's half width grows as the ridge "
+            "shrinks."
+        )
+        drawn = [("Average simple regret at scale 1.", regret_curves(wider))]
+        sections.append(Section("With the wider grid", text, drawn, [(_LAST, ranking(wider))]))
+        sections.append(tuning_section("Tuning on the wider grid", found.wider.tunings))
     return Report(
         title=title,
         summary=f"{summary}\n\n{_PROTOCOLS[found.protocol]} {_SETTINGS}",
@@ -721,7 +703,7 @@ def _over_grid(found: Reproduction) -> Section:
             }
         )
     best = min(rows, key=lambda row: row["best in the grid"])
-    figure = tuning_heat_map(found.over_grid, chosen=found.main.tunings)
+    figure = figures.tuning_heat_map(found.over_grid, chosen=found.main.tunings)
     table = study_import("pandas").DataFrame(rows)
     return Section(
         "The whole grid",
@@ -734,7 +716,6 @@ def _over_grid(found: Reproduction) -> Section:
 
 
 def _differences(table: DataFrame) -> str:
-    """Say where our curves and the published ones differ."""
     if table.empty:
         return "No checkpoint coincides with a published value."
     close = table["ratio"].between(0.8, 1.25)
@@ -784,31 +765,6 @@ def _by_steps(records: DataFrame, name: str, protocol: str) -> Section:
         f"paired differences: {listed}.",
         tables=[(caption, table.rename(columns={**HEADINGS, "checkpoint": "steps"}))],
     )
-
-
-def _looking_back(records: DataFrame) -> Section:
-    return Section(
-        "Looking back",
-        "Contextual-Gap deployed by the leader of the last step, of the last 25 steps and of all "
-        "steps since the burn-in (Algorithm 1).",
-        [("Average simple regret by length of the look-back.", history_comparison(records))],
-        [("After the last step.", ranking(records))],
-    )
-
-
-def _wider_grid(wider: Comparison) -> list[Section]:
-    records = wider.results.records
-    return [
-        Section(
-            "With the wider grid",
-            "The library's own grid reaches to smaller bandwidths and ridges. Rewards have no "
-            "noise here, which favours a small ridge; but the text's half width grows as the ridge "
-            "shrinks.",
-            [("Average simple regret at scale 1.", regret_curves(records))],
-            [("After the last step.", ranking(records))],
-        ),
-        tuning_section("Tuning on the wider grid", wider.tunings),
-    ]
 
 
 def _flight_sections(

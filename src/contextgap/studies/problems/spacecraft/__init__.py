@@ -22,26 +22,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.studies.problems.problem import Maker, Problem, standardised
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import (
-    CHANNELS,
-    Motion,
-    Onboard,
-    Orbit,
-    Sensors,
-    Sources,
-    chosen_channels,
-    digitised,
-    draw_schedule,
-    expected_length,
-    fly_onboard,
-    hard_iron,
-    interference,
-    loop_coupling,
-    propagate,
-    rows_to_body,
-    tumble,
-    wheel_torque,
-)
+from contextgap.studies.problems.spacecraft import simulation as sim
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -97,9 +78,9 @@ class Flight(Problem):
 class Simulation:
     """A simulated flight, one entry per time step."""
 
-    orbit: Orbit
-    motion: Motion
-    onboard: Onboard
+    orbit: sim.Orbit
+    motion: sim.Motion
+    onboard: sim.Onboard
     telemetry: FloatArray  # digitised channels in the order of CHANNELS
     errors: FloatArray  # readings minus the Earth's field, nT in body axes, (n, sensors, 3)
     expected: FloatArray  # their mean length over noise and rotor phase, (n, sensors)
@@ -110,27 +91,24 @@ def simulate(
     n: int,
     step: float,
     seed: Any = None,
-    sources: Sources = Sources(),  # noqa: B008  # immutable
+    sources: sim.Sources = sim.Sources(),  # noqa: B008  # immutable
 ) -> Simulation:
     """Return a flight; ``sources`` change nothing but the sensors' errors."""
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
-    orbit = propagate(tle, n, step)
-    schedule = draw_schedule(orbit.latitude, orbit.elevation, step, for_schedule)
-    motion = tumble(orbit, schedule, step, for_attitude)
-    sun = rows_to_body(motion.quaternion, orbit.sun)
-    onboard = fly_onboard(sun, orbit.sunlit, schedule, motion, step)
-    field = rows_to_body(motion.quaternion, orbit.field)
+    orbit = sim.propagate(tle, n, step)
+    schedule = sim.draw_schedule(orbit.latitude, orbit.elevation, step, for_schedule)
+    motion = sim.tumble(orbit, schedule, step, for_attitude)
+    sun, field = (sim.rows_to_body(motion.quaternion, each) for each in (orbit.sun, orbit.field))
+    onboard = sim.fly_onboard(sun, orbit.sunlit, schedule, motion, step)
     measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
     phase = for_rotor.uniform(0, 2 * np.pi, n)
     currents = np.column_stack([onboard.currents[name] for name in c.LOOPS])
-    sensors = Sensors(
-        field,
-        interference(currents, motion),
-        _sensor_temperatures(onboard.temperatures),
-        motion,
-        sources,
-    )
+    warm = onboard.temperatures
+    top = warm["interior"] + c.AMPLIFIER_SHARE * (warm["amplifier"] - warm["interior"])
+    at_sensors = np.column_stack([top, warm["battery"], warm["boom"]])  # in the order of SENSORS
+    own = sim.interference(currents, motion)
+    sensors = sim.Sensors(field, own, at_sensors, motion, sources)
     return Simulation(
         orbit=orbit,
         motion=motion,
@@ -141,8 +119,8 @@ def simulate(
     )
 
 
-def _telemetry(onboard: Onboard, motion: Motion, field: FloatArray) -> FloatArray:
-    return digitised(
+def _telemetry(onboard: sim.Onboard, motion: sim.Motion, field: FloatArray) -> FloatArray:
+    return sim.digitised(
         {
             **{f"{name} current": values for name, values in onboard.currents.items()},
             **{f"{name} temperature": values for name, values in onboard.temperatures.items()},
@@ -156,13 +134,6 @@ def _telemetry(onboard: Onboard, motion: Motion, field: FloatArray) -> FloatArra
 
 def _by_axis(name: str, vectors: FloatArray) -> dict[str, FloatArray]:
     return {name.format(axis): values for axis, values in zip("XYZ", vectors.T, strict=True)}
-
-
-def _sensor_temperatures(temperatures: dict[str, FloatArray]) -> FloatArray:
-    """Return each sensor's temperature, in the order of SENSORS, shape (n, sensors)."""
-    interior, amplifier = temperatures["interior"], temperatures["amplifier"]
-    top = interior + c.AMPLIFIER_SHARE * (amplifier - interior)
-    return np.column_stack([top, temperatures["battery"], temperatures["boom"]])
 
 
 _ROWS = 6000  # the paper's 1000 + 1000 held out and 3000 + 950, and more: 10 orbits at 10 s
@@ -219,21 +190,18 @@ class Spacecraft(Maker):
         limit = checks.real("known_below", self.known_below, "degrees of dipole latitude")
         if not 0 < limit <= 90:
             raise ValueError(f"known_below must be degrees above 0, at most 90, got {limit:g}")
-        object.__setattr__(self, "known_below", limit)
-        object.__setattr__(self, "tle", _read_tle(self.tle))
-        for name, value in vars(self._sources).items():
-            object.__setattr__(self, name, value)
+        checks.settle(self, known_below=limit, tle=_read_tle(self.tle), **vars(self._sources))
         if not isinstance(self.telemetry, str):
-            object.__setattr__(self, "telemetry", tuple(self.telemetry))
+            checks.settle(self, telemetry=tuple(self.telemetry))
         self._channels  # noqa: B018  # unknown ones are errors here, not when sampling
 
     @property
-    def _sources(self) -> Sources:
-        return Sources(self.noise, self.rotor, self.gain, self.drift)
+    def _sources(self) -> sim.Sources:
+        return sim.Sources(self.noise, self.rotor, self.gain, self.drift)
 
     @property
     def _channels(self) -> list[int]:
-        return chosen_channels(self.telemetry)
+        return sim.chosen_channels(self.telemetry)
 
     def sample(self, n: int | None = None, seed: Any = None, step: float = 10.0) -> Flight:
         """Return ``n`` frames of telemetry in time order, ``step`` seconds apart.
@@ -245,22 +213,19 @@ class Spacecraft(Maker):
         size = _ROWS if n is None else checks.whole("n", n, least=1)
         step = checks.positive("step", step, "seconds between frames; 1 to 60 are usual")
         flown = simulate(self.tle, size, step, seed, self._sources)
-        places = self._channels
-        channels = flown.telemetry[:, places]
-        rewards = -flown.expected / c.REWARD_UNIT
-        noisy = self.noise > 0 or self.rotor > 0
+        channels = flown.telemetry[:, self._channels]
+        chosen = [sim.CHANNELS[place] for place in self._channels]
+        rewards = observed = -flown.expected / c.REWARD_UNIT
+        if self.noise > 0 or self.rotor > 0:
+            observed = -np.linalg.norm(flown.errors, axis=2) / c.REWARD_UNIT
         return Flight(
             name="spacecraft",
             contexts=standardised(channels) if self.scale else channels,
             rewards=rewards,
-            observations=-np.linalg.norm(flown.errors, axis=2) / c.REWARD_UNIT
-            if noisy
-            else rewards,
+            observations=observed,
             arms=tuple(c.SENSORS),
             ordered=True,
-            columns=tuple(
-                CHANNELS[place].name if self.scale else CHANNELS[place].column for place in places
-            ),
+            columns=tuple(each.name if self.scale else each.column for each in chosen),
             time=flown.orbit.time,
             sunlit=flown.orbit.sunlit,
             dipole_latitude=flown.orbit.dipole_latitude,
@@ -319,7 +284,7 @@ class MagnetometerBench(Maker):
 
     def __post_init__(self) -> None:
         noise = checks.at_least("noise", self.noise, 0, "a standard deviation in nT")
-        object.__setattr__(self, "noise", noise)
+        checks.settle(self, noise=noise)
 
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
         """Return ``n`` operating states, 6000 by default, in random order or as recorded.
@@ -332,8 +297,8 @@ class MagnetometerBench(Maker):
         currents = _recorded(size if self.sequence else max(size, _ROWS), for_run)
         if not self.sequence:
             currents = currents[for_order.permutation(len(currents))[:size]]
-        offsets = np.tensordot(currents, loop_coupling(), axes=1) - hard_iron()
-        rewards = -expected_length(offsets, self.noise)
+        offsets = np.tensordot(currents, sim.loop_coupling(), axes=1) - sim.hard_iron()
+        rewards = -sim.expected_length(offsets, self.noise)
         read = offsets + for_noise.normal(0, self.noise, offsets.shape)
         resolution = c.BENCH_RESOLUTION
         return Problem(
@@ -355,27 +320,27 @@ def _recorded(n: int, rng: np.random.Generator) -> FloatArray:
     orbit = time / c.BENCH_ORBIT  # in orbits since the start
     latitude = c.BENCH_LATITUDE * np.sin(2 * np.pi * orbit)
     passing = (np.floor(orbit) % c.BENCH_PASSES == 0) & (orbit % 1 < c.BENCH_PASS)
-    schedule = draw_schedule(latitude, np.where(passing, 90.0, -90.0), step, for_schedule)
+    schedule = sim.draw_schedule(latitude, np.where(passing, 90.0, -90.0), step, for_schedule)
     turn, nod = 2 * np.pi * (for_sun.random(2) + np.outer(time, [1 / t for t in c.BENCH_TURNS])).T
     height = np.radians(c.BENCH_NOD) * np.sin(nod)
-    sun = np.column_stack(
-        [np.cos(height) * np.cos(turn), np.cos(height) * np.sin(turn), np.sin(height)]
-    )
+    level = np.cos(height)
+    sun = np.column_stack([level * np.cos(turn), level * np.sin(turn), np.sin(height)])
     sunlit = (orbit % 1 >= c.BENCH_ECLIPSE).astype(float)
-    onboard = fly_onboard(sun, sunlit, schedule, _at_rest(schedule.wheel_target, step), step)
+    motion = _at_rest(schedule.wheel_target, step)
+    onboard = sim.fly_onboard(sun, sunlit, schedule, motion, step)
     return np.column_stack([onboard.currents[name] for name in c.LOOPS])
 
 
-def _at_rest(target: FloatArray, step: float) -> Motion:
+def _at_rest(target: FloatArray, step: float) -> sim.Motion:
     """Return a satellite that stands still while its wheel follows set-points (N m s)."""
     n = len(target)
     follow = accumulate(
         target[:-1].tolist(),
-        lambda wheel, aim: wheel + step * wheel_torque(wheel, aim),
+        lambda wheel, aim: wheel + step * sim.wheel_torque(wheel, aim),
         initial=c.WHEEL_FIRST,
     )
     wheel = np.array(list(follow))
-    torque = np.array([wheel_torque(*pair) for pair in zip(wheel, target, strict=True)])
+    torque = np.array([sim.wheel_torque(*pair) for pair in zip(wheel, target, strict=True)])
     nothing = np.zeros((n, 3))
     still = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
-    return Motion(still, nothing, wheel, torque, command=nothing, remanence=nothing)
+    return sim.Motion(still, nothing, wheel, torque, command=nothing, remanence=nothing)

@@ -35,13 +35,8 @@ def sun_direction(days: FloatArray) -> FloatArray:
     anomaly = np.radians(357.528 + 0.9856003 * days)
     longitude = np.radians(mean_longitude + 1.915 * np.sin(anomaly) + 0.020 * np.sin(2 * anomaly))
     obliquity = np.radians(23.439 - 4e-7 * days)
-    return np.column_stack(
-        [
-            np.cos(longitude),
-            np.cos(obliquity) * np.sin(longitude),
-            np.sin(obliquity) * np.sin(longitude),
-        ]
-    )
+    x, y = np.cos(longitude), np.sin(longitude)
+    return np.column_stack([x, np.cos(obliquity) * y, np.sin(obliquity) * y])
 
 
 def visible_sun(position: FloatArray, sun: FloatArray) -> FloatArray:
@@ -52,8 +47,7 @@ def visible_sun(position: FloatArray, sun: FloatArray) -> FloatArray:
     # The Earth looks 250 times as wide as the Sun: its limb is nearly straight, and what it leaves
     # of the disc a circular segment.
     height = np.clip((from_nadir - limb) / c.SUN_ANGULAR_RADIUS, -1, 1)
-    fraction: FloatArray = (np.arccos(-height) + height * np.sqrt(1 - height**2)) / np.pi
-    return fraction
+    return np.asarray((np.arccos(-height) + height * np.sqrt(1 - height**2)) / np.pi)
 
 
 _BLOCK = 4096  # rows per call of IGRF, whose temporaries take some 10 kB per row
@@ -61,8 +55,7 @@ _BLOCK = 4096  # rows per call of IGRF, whose temporaries take some 10 kB per ro
 
 def sidereal_angle(days: FloatArray) -> FloatArray:
     """Return Greenwich mean sidereal time in radians (Meeus, Astronomical Algorithms, 12.4)."""
-    angle: FloatArray = np.radians((280.46061837 + 360.98564736629 * days) % 360)
-    return angle
+    return np.radians((280.46061837 + 360.98564736629 * days) % 360)
 
 
 def turned(vectors: FloatArray, angle: FloatArray) -> FloatArray:
@@ -100,8 +93,7 @@ def dipole_axis(date: datetime) -> FloatArray:
     )
     (g11, h11), g10 = radial.ravel() / 2, south.ravel()[0]
     moment = -np.array([g11, h11, g10])
-    axis: FloatArray = moment / np.linalg.norm(moment)
-    return axis
+    return np.asarray(moment / np.linalg.norm(moment))
 
 
 def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatArray:
@@ -109,8 +101,7 @@ def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatA
     north, east = np.radians(latitude), np.radians(longitude)
     up = np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
     sight = position - c.EARTH_RADIUS * up
-    angle: FloatArray = np.degrees(np.arcsin(sight @ up / np.linalg.norm(sight, axis=1)))
-    return angle
+    return np.asarray(np.degrees(np.arcsin(sight @ up / np.linalg.norm(sight, axis=1))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +186,6 @@ def fading_sum(inputs: FloatArray, kept: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """What is switched on at each time step."""
-
     wheel_target: FloatArray  # momentum to aim for, N m s
     payload: NDArray[np.bool_]
     detumble: NDArray[np.bool_]  # by B-dot control
@@ -218,13 +207,21 @@ def draw_schedule(
     payload = _runs(np.where(high, *c.PAYLOAD_INTERVAL), step, chance[:, 0:2])
     downlink = elevation > c.DOWNLINK_ELEVATION
     beacon = (chance[:, 6] < c.BEACON_SHARE) & ~downlink
+    lowest, highest = c.WHEEL_TARGETS
+    set_points = lowest + (highest - lowest) * chance[:, 5]
+    changes = chance[:, 4] < -np.expm1(-step / c.WHEEL_INTERVAL)
+    latest = np.maximum.accumulate(np.where(changes, np.arange(n), -1))
+    # A first-order autoregression with the stated mean, deviation and correlation time.
+    mean, deviation = c.PROCESSOR_CURRENT
+    memory = math.exp(-step / c.PROCESSOR_LAG)
+    shocks = np.sqrt(1 - memory**2) * for_processor.standard_normal(n)
     return Schedule(
-        wheel_target=_set_points(chance[:, 4:6], step),
+        wheel_target=np.where(latest < 0, c.WHEEL_FIRST, set_points[latest]),
         payload=payload,
         detumble=_runs(np.full(n, c.DETUMBLE_INTERVAL), step, chance[:, 2:4]),
         downlink=downlink,
         beacon=beacon & ~payload,  # as on GRIFEX, whose payload must not be disturbed
-        processor=_processor(for_processor.standard_normal(n), step),
+        processor=mean + deviation * fading_sum(shocks, memory),
     )
 
 
@@ -240,22 +237,6 @@ def _runs(interval: FloatArray, step: float, chance: FloatArray) -> NDArray[np.b
             free = start + steps[start]
             on[start:free] = True
     return on
-
-
-def _set_points(chance: FloatArray, step: float) -> FloatArray:
-    changes = chance[:, 0] < -np.expm1(-step / c.WHEEL_INTERVAL)
-    lowest, highest = c.WHEEL_TARGETS
-    values = lowest + (highest - lowest) * chance[:, 1]
-    latest = np.maximum.accumulate(np.where(changes, np.arange(len(changes)), -1))
-    return np.where(latest < 0, c.WHEEL_FIRST, values[latest])
-
-
-def _processor(shocks: FloatArray, step: float) -> FloatArray:
-    """Return a first-order autoregression with the stated mean, deviation and correlation time."""
-    mean, deviation = c.PROCESSOR_CURRENT
-    memory = math.exp(-step / c.PROCESSOR_LAG)
-    wander = fading_sum(np.sqrt(1 - memory**2) * shocks, memory)
-    return mean + deviation * wander
 
 
 # Quaternion from body to inertial axes (scalar first), body rates in rad/s, wheel momentum in
@@ -324,8 +305,7 @@ def rows_to_body(quaternion: FloatArray, vectors: FloatArray) -> FloatArray:
     # v − 2w(u×v) + 2u×(u×v), the rotation by the conjugate of (w, u)
     scalar, axis = quaternion[:, :1], quaternion[:, 1:]
     across = np.cross(axis, vectors)
-    body: FloatArray = vectors + 2 * (np.cross(axis, across) - scalar * across)
-    return body
+    return np.asarray(vectors + 2 * (np.cross(axis, across) - scalar * across))
 
 
 def _moved(state: State, slope: State | list[float], span: float) -> State:
@@ -355,10 +335,11 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
     cycles = math.ceil(step / c.CONTROL_CYCLE)
     cycle = step / cycles
     kept = math.exp(-cycle / c.REMANENCE_LAG)
+    gained = (1 - kept) * c.REMANENCE
     # The stated deviation belongs to 10 s; a mean over a longer time varies less.
     jolts = rng.normal(0, c.DISTURBANCE * math.sqrt(10 / step), (len(orbit.time), 3)).tolist()
     fields = (orbit.field * 1e-9).tolist()
-    remanence = (0.0, 0.0, 0.0)
+    rx = ry = rz = 0.0  # remanence, which follows a share of the command with a lag
     record = []
     for field, jolt, target, detumble in zip(
         fields, jolts, schedule.wheel_target.tolist(), schedule.detumble.tolist(), strict=True
@@ -367,10 +348,11 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
             torque = wheel_torque(state[7], target)
             command = bdot(state, field) if detumble else (0.0, 0.0, 0.0)
             if number == 0:
-                record.append((*state, torque, *command, *remanence))
+                record.append((*state, torque, *command, rx, ry, rz))
             mx, my, mz = (x + y for x, y in zip(command, c.RESIDUAL_DIPOLE, strict=True))
             state = advance(state, cycle, field, (mx, my, mz), torque, jolt)
-            remanence = _faded(remanence, command, kept)
+            x, y, z = command
+            rx, ry, rz = kept * rx + gained * x, kept * ry + gained * y, kept * rz + gained * z
     table = np.array(record)
     return Motion(
         quaternion=table[:, :4],
@@ -396,16 +378,6 @@ def bdot(state: State, field: Vector) -> Vector:
 def wheel_torque(wheel: float, target: float) -> float:
     """Return the torque, N m, that brings the wheel's momentum to its set-point, both in N m s."""
     return _limited((target - wheel) / c.WHEEL_LAG, c.WHEEL_TORQUE)
-
-
-def _faded(remanence: Vector, command: Vector, kept: float) -> Vector:
-    """Return the cores' remanence, which follows a share of the command with a lag."""
-    gained = (1 - kept) * c.REMANENCE
-    return (
-        kept * remanence[0] + gained * command[0],
-        kept * remanence[1] + gained * command[1],
-        kept * remanence[2] + gained * command[2],
-    )
 
 
 def _limited(value: float, limit: float) -> float:
@@ -460,8 +432,7 @@ def digitised(values: Mapping[str, FloatArray]) -> FloatArray:
     exact = np.column_stack([values[channel.name] for channel in CHANNELS])
     resolution = np.array([channel.resolution for channel in CHANNELS])
     # Adding zero turns -0 into 0.
-    rounded: FloatArray = np.round(exact / resolution) * resolution + 0.0
-    return rounded
+    return np.asarray(np.round(exact / resolution) * resolution + 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,14 +511,6 @@ def loads(schedule: Schedule, motion: Motion) -> dict[str, FloatArray]:
     }
 
 
-def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatArray) -> FloatArray:
-    """Return what four body panels and the wing can give, A, shape (n, 5), wing last."""
-    full = np.array([c.PANEL_CURRENT] * 4 + [c.WING_CURRENT])
-    light = (facing + c.ALBEDO) * sunlit[:, np.newaxis]
-    currents: FloatArray = full * light * (1 + c.PANEL_DRIFT * (temperatures - c.PANEL_REFERENCE))
-    return currents
-
-
 def balance(available: FloatArray, load: FloatArray, step: float) -> Supply:
     """Return how the battery evens out panels and loads (A); a full one throttles panels."""
     capacity = c.BATTERY_CAPACITY * 3600  # A s
@@ -586,13 +549,17 @@ def fly_onboard(
     sun: FloatArray, sunlit: FloatArray, schedule: Schedule, motion: Motion, step: float
 ) -> Onboard:
     """Return currents, temperatures and battery; ``sun`` is its direction in body axes."""
-    facing = _facing(sun)
+    # Cosines to the Sun of +X, -X, +Y, -Y and of the two-sided wing; the boom is turned as that is.
+    x, y, _ = sun.T
+    facing = np.column_stack([np.maximum(side, 0) for side in (x, -x, y, -y)] + [np.abs(y)])
     drawn = loads(schedule, motion)
     load = np.asarray(sum(drawn.values()))
     inside = keep_warm(load, sunlit, step)
     panels, boom = outer_temperatures(facing, sunlit, step)
     amplifier = inside.temperature + c.AMPLIFIER_BALANCE * drawn["transmitter"]
-    available = panel_currents(facing, sunlit, np.column_stack([panels, boom]))
+    full = np.array([c.PANEL_CURRENT] * 4 + [c.WING_CURRENT])
+    warmth = np.column_stack([panels, boom]) - c.PANEL_REFERENCE
+    available = full * ((facing + c.ALBEDO) * sunlit[:, np.newaxis]) * (1 + c.PANEL_DRIFT * warmth)
     bus = load + inside.heater
     supply = balance(available, bus, step)
     currents = {
@@ -612,12 +579,6 @@ def fly_onboard(
     return Onboard(currents, temperatures, supply)
 
 
-def _facing(sun: FloatArray) -> FloatArray:
-    """Return the cosine to the Sun of +X, -X, +Y, -Y and of the two-sided wing, shape (n, 5)."""
-    x, y, _ = sun.T
-    return np.column_stack([np.maximum(side, 0) for side in (x, -x, y, -y)] + [np.abs(y)])
-
-
 _NT = 1e9 * 1e-7  # μ0/4π in nT m/A: 1e-7 T m/A
 
 
@@ -630,8 +591,7 @@ def wire_field(start: ArrayLike, end: ArrayLike, point: ArrayLike) -> FloatArray
     a, b = np.subtract(point, start), np.subtract(point, end)
     length_a, length_b = np.linalg.norm(a), np.linalg.norm(b)
     both = length_a * length_b
-    field: FloatArray = _NT * (length_a + length_b) / (both * (both + a @ b)) * np.cross(a, b)
-    return field
+    return np.asarray(_NT * (length_a + length_b) / (both * (both + a @ b)) * np.cross(a, b))
 
 
 def rectangle_field(
@@ -641,36 +601,29 @@ def rectangle_field(
     middle, u, v = np.asarray(centre), np.asarray(edge), np.asarray(other)
     corners = [middle + u + v, middle - u + v, middle - u - v, middle + u - v]
     sides = zip(corners, [*corners[1:], corners[0]], strict=True)
-    total: FloatArray = np.sum([wire_field(*side, point) for side in sides], axis=0)
-    return total
+    return np.asarray(np.sum([wire_field(*side, point) for side in sides], axis=0))
 
 
 def dipole_field(moment: ArrayLike, offset: ArrayLike) -> FloatArray:
     """Return the field in nT of a dipole in A m², at an offset in m from it, shape (3,)."""
     distance = np.linalg.norm(offset)
     towards = np.asarray(offset) / distance
-    field: FloatArray = _NT * (3 * towards * (towards @ moment) - moment) / distance**3
-    return field
+    return np.asarray(_NT * (3 * towards * (towards @ moment) - moment) / distance**3)
 
 
 @cache
 def loop_coupling() -> FloatArray:
     """Return nT/A at each sensor of each loop, in the order of LOOPS, shape (loops, sensors, 3)."""
-    return frozen(
-        np.array(
-            [[rectangle_field(*loop, at) for at in c.SENSORS.values()] for loop in c.LOOPS.values()]
-        )
-    )
+    sensors, loops = c.SENSORS.values(), c.LOOPS.values()
+    return frozen(np.array([[rectangle_field(*loop, at) for at in sensors] for loop in loops]))
 
 
 @cache
 def torquer_coupling() -> FloatArray:
     """Return nT per A m² at each sensor of each torquer, shape (3, sensors, 3)."""
-    axes = zip(np.eye(3), c.TORQUERS.values(), strict=True)
+    sensors, axes = c.SENSORS.values(), zip(np.eye(3), c.TORQUERS.values(), strict=True)
     return frozen(
-        np.array(
-            [[dipole_field(m, np.subtract(at, p)) for at in c.SENSORS.values()] for m, p in axes]
-        )
+        np.array([[dipole_field(m, np.subtract(s, p)) for s in sensors] for m, p in axes])
     )
 
 
@@ -696,16 +649,14 @@ class Sources:
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = checks.at_least(name, getattr(self, name), 0, "a factor")
-            object.__setattr__(self, name, value)
+            checks.settle(self, **{name: value})
 
 
 def interference(currents: FloatArray, motion: Motion) -> FloatArray:
     """Return the field of currents (A) and torquers at each sensor, nT, shape (n, sensors, 3)."""
     moments = motion.remanence + c.LEAKAGE * motion.command
-    field: FloatArray = np.tensordot(currents, loop_coupling(), axes=1) + np.tensordot(
-        moments, torquer_coupling(), axes=1
-    )
-    return field
+    own = np.tensordot(currents, loop_coupling(), axes=1)
+    return np.asarray(own + np.tensordot(moments, torquer_coupling(), axes=1))
 
 
 def rotor_field(motion: Motion, phase: FloatArray | float) -> FloatArray:
@@ -714,15 +665,13 @@ def rotor_field(motion: Motion, phase: FloatArray | float) -> FloatArray:
     frequency = np.abs(motion.wheel) / c.WHEEL_FULL * c.WHEEL_FULL_RPM / 60
     left = c.ROTOR_DIPOLE / np.sqrt(1 + (frequency / c.ROTOR_BANDWIDTH) ** 2)
     moment = np.column_stack([left * np.cos(phase), left * np.sin(phase)])
-    field: FloatArray = np.tensordot(moment, rotor_coupling(), axes=1)
-    return field
+    return np.asarray(np.tensordot(moment, rotor_coupling(), axes=1))
 
 
 def hard_iron() -> FloatArray:
     """Return what ground calibration subtracts from each sensor's reading, nT, (sensors, 3)."""
     usual = [c.CALIBRATION_CURRENTS[name] for name in c.LOOPS]
-    offset: FloatArray = np.tensordot(usual, loop_coupling(), axes=1)
-    return offset
+    return np.asarray(np.tensordot(usual, loop_coupling(), axes=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -742,8 +691,7 @@ class Sensors:
         distorted = np.einsum("sij,nsj->nsi", gain, self.field[:, np.newaxis] + own)
         warmth = self.temperatures - np.array(c.CALIBRATION_TEMPERATURES)
         drift = self.sources.drift * warmth[:, :, np.newaxis] * np.array(c.DRIFT)
-        errors: FloatArray = own - hard_iron() + distorted + drift
-        return errors
+        return np.asarray(own - hard_iron() + distorted + drift)
 
     @property
     def _noise(self) -> FloatArray:
@@ -771,7 +719,6 @@ def expected_length(offset: FloatArray, noise: ArrayLike) -> FloatArray:
     deviation = np.broadcast_to(np.asarray(noise, dtype=np.float64), length.shape)
     ratio = np.divide(length, deviation, out=np.ones_like(length), where=deviation > 0)
     ratio = np.maximum(ratio, 1e-8)  # where the second term is 2/√(2π) to the last digit
-    chi = np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + (ratio + 1 / ratio) * erf(
-        ratio / np.sqrt(2)
-    )
+    chi = np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
+    chi += (ratio + 1 / ratio) * erf(ratio / np.sqrt(2))
     return np.asarray(np.where(deviation > 0, deviation * chi, length))
