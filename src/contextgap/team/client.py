@@ -53,9 +53,7 @@ except ImportError as missing:
     ) from None
 
 __all__ = ["Campaign"]
-TOKEN = "CONTEXTGAP_TOKEN"
-"""The environment variable that may hold a token."""
-
+TOKEN = "CONTEXTGAP_TOKEN"  # the environment variable that may hold a token
 _PATIENCE = 60.0  # seconds
 _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
@@ -318,7 +316,6 @@ def _trial(value: Mapping[str, Any]) -> Trial:
 
 
 def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
-    """Return settings of ``Learner`` as JSON values; parts are described by their fields."""
     found = {name: _plain(value) for name, value in settings.items()}
     if settings.get("columns") is not None:
         found["columns"] = {name: _plain(kind) for name, kind in settings["columns"].items()}

@@ -466,7 +466,6 @@ def _read_caller(by: Any) -> str | None:
 def _read_create(
     learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
-    """Return the request of a campaign's first event; the goal says what the columns are."""
     if goal is not None:
         check_cells(goal["reference"], "reference")
         learner.learn_columns(decode_contexts(goal["reference"]))
@@ -480,7 +479,6 @@ def _read_create(
 
 
 def _encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, Any]) -> Any:
-    """Return eligible arms as labels: None for all, one list, or one list for each context."""
     single = not is_table(request.get("contexts", {}))
     rows = 1 if single else len(rows_of(request["contexts"]))
     mask = read_eligible(arms, labels, rows, single=single)
@@ -516,7 +514,6 @@ def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, An
 
 
 def _check_own(draft: Draft, given: Any) -> None:
-    """Raise if a trial that is given, and not its number alone, is of another campaign."""
     for trial in given if isinstance(given, list | tuple) else [given]:
         if not isinstance(trial, Trial):
             continue
@@ -530,7 +527,6 @@ def _check_own(draft: Draft, given: Any) -> None:
 
 
 def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | None) -> list[Trial]:
-    """Record the rewards of trials, and what was said of them; return the changed trials."""
     told: list[dict[str, Any]] = [
         dict(zip(said, row, strict=True)) for row in zip(*said.values(), strict=True)
     ]
@@ -638,7 +634,6 @@ def _check_unused(events: Sequence[Event], name: str) -> None:
 
 
 def _edits(store: Store, connection: Connection) -> tuple[list[Event], dict[int, int]]:
-    """Return all retractions and corrections, and the events that told these trials' rewards."""
     edits = store.events_of(connection, "retract", "correct")
     mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
     rows = store.trials(connection, mine)

@@ -23,15 +23,10 @@ from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import seconds_left
 from contextgap.team.campaign.values import UnavailableError
 
-WAIT = 60.0
-"""Seconds to wait for another process that writes to a SQLite file."""
-
+WAIT = 60.0  # seconds to wait for another process that writes to a SQLite file
+# Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly.
 LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
-"""Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly."""
-
-NAME = "contextgap"
-"""How servers list connections of this library."""
-
+NAME = "contextgap"  # how servers list connections of this library
 _KEPT = 5  # connections that stay open when nobody uses them
 _CLOCK = 60.0  # seconds after which the server is asked for its time again
 _NETWORK = re.compile(
@@ -52,8 +47,6 @@ _UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
 
 
 class Database:
-    """A database that several processes may use at once."""
-
     def __init__(self, database: str | os.PathLike[str], connections: int = 15) -> None:
         self.url = _read_url(database)
         self._process = os.getpid()
@@ -132,7 +125,6 @@ class Database:
         self._engine.dispose()
 
     def _leave_to_parent(self) -> None:
-        """In a forked process, forget the connections, which belong to the parent."""
         if self._process != os.getpid():
             self._engine.dispose(close=False)
             self._process = os.getpid()
@@ -140,7 +132,6 @@ class Database:
 
 @contextmanager
 def _unavailable() -> Iterator[None]:
-    """Say in words that a database cannot be used now."""
     try:
         yield
     except DBAPIError as error:
@@ -152,7 +143,6 @@ def _unavailable() -> Iterator[None]:
 
 
 def opened(database: str | os.PathLike[str] | Database) -> Database:
-    """Return a database, which several campaigns may share."""
     return database if isinstance(database, Database) else Database(database)
 
 
@@ -245,7 +235,6 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
 
 
 def _identity(path: str | None) -> tuple[int, int] | None:
-    """Return what identifies a file, whatever it is called; None if there is none."""
     try:
         found = os.stat(str(path))
     except FileNotFoundError:
@@ -254,7 +243,6 @@ def _identity(path: str | None) -> tuple[int, int] | None:
 
 
 def _journal_mode(connection: Any, path: str | None) -> str:
-    """Return how a file is written to, which is the first thing that is read from it."""
     try:
         return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     except sqlite3.DatabaseError as error:
@@ -290,7 +278,6 @@ def _begin_writing(connection: Any) -> None:
 
 
 def check_local(path: Path) -> None:
-    """Raise if a file would be on a network disk, as far as that is known."""
     kind = "a Windows share" if str(path).startswith("\\\\") else filesystem(path)
     if kind == "a Windows share" or _NETWORK.fullmatch(kind or ""):
         raise ValueError(

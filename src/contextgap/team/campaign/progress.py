@@ -24,9 +24,7 @@ if TYPE_CHECKING:  # clients have no database
 
     from contextgap.team.campaign.store import Store
 
-START: dict[str, Any] = {"rewards": 0, "settled": None}
-"""Progress before the first reward."""
-
+START: dict[str, Any] = {"rewards": 0, "settled": None}  # progress before the first reward
 _SAMPLE = 200  # contexts that stand for all, where none were given
 _GROWTH = 1.05  # by which the number of rewards grows between two records of progress
 _FEW = 20  # rewards, up to which every one is a step
@@ -36,7 +34,6 @@ _SHARE = 0.95
 
 
 def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
-    """Return a stopping rule as plain values."""
     if goal is None:
         return None
     if goal.arms is not None:
@@ -50,7 +47,6 @@ def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
 
 
 def decode_goal(encoded: Mapping[str, Any] | None) -> StoppingRule | None:
-    """Reverse ``encode_goal``."""
     if encoded is None:
         return None
     reference = decode_contexts(encoded["reference"])
@@ -71,7 +67,6 @@ def _steps(rewards: int) -> int:
 
 
 def is_due(before: int, rewards: int) -> bool:
-    """Return whether progress is to be recorded, given how many rewards there were before."""
     return _steps(rewards) > _steps(before)
 
 

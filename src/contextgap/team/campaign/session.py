@@ -45,9 +45,8 @@ from contextgap.team.campaign.store import TRIALS, Store
 from contextgap.team.campaign.values import AlteredError, ConflictError
 
 R = TypeVar("R")
+# The rewards of trials that were corrected, None for those that were retracted.
 Changes = Mapping[int, float | None]
-"""The rewards of trials that were corrected, None for those that were retracted."""
-
 _Said = Mapping[str, Any]  # a request, or its result
 _NO_CHANGES: Changes = {}
 _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
@@ -70,7 +69,6 @@ _JUMP = 86_400.0  # seconds without an event after which a clock is not believed
 
 
 def loaded(file: IO[bytes]) -> ReplayedLearner:
-    """Return the learner of a ``.cgap`` file."""
     learner = ReplayedLearner.load(file)
     learner.check = check_time
     return learner
@@ -102,8 +100,6 @@ def _about(said: _Said, *, corrected: bool) -> dict[str, Any]:
 
 
 class Replay:
-    """The learner of a log up to an event."""
-
     def __init__(
         self,
         find: Callable[[int], Pick],
@@ -182,7 +178,6 @@ class Replay:
         return event
 
     def mark(self) -> tuple[Any, ...]:
-        """Return what ``rewind`` needs to return to this event."""
         return self.learner.state, dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
@@ -192,7 +187,6 @@ class Replay:
         vars(self).update(rest)
 
     def _step(self, kind: str, request: _Said, result: _Said, changes: Changes, learnt: Any) -> Any:
-        """Give what happened to the learner; return the hyperparameters learnt."""
         step = getattr(self, f"_on_{kind}")
         if kind not in _LEARNING:
             step(request, result, changes)
@@ -395,7 +389,6 @@ class Draft:
         replay.seconds, replay.since_snapshot = 0.0, 0
 
     def note(self, **progress: Any) -> None:
-        """Note how far the exploration is, for lists of campaigns."""
         self._progress |= progress
 
     def mark(self) -> tuple[Any, ...]:
@@ -568,7 +561,6 @@ class Session:
         return self.run(work)
 
     def mark(self) -> tuple[Any, ...]:
-        """Return what ``rewind`` needs to put the learner back."""
         return self.replay, self.replay.mark()
 
     def rewind(self, mark: tuple[Any, ...], *, possible: bool) -> None:

@@ -40,17 +40,12 @@ from contextgap.team.campaign.values import (
     UnavailableError,
 )
 
-VERSION = 2
-"""The version that this release writes."""
-
-FORMAT = 2
-"""The format of the log that this release writes."""
-
+VERSION = 2  # the version that this release writes
+FORMAT = 2  # the format of the log that this release writes
 _MAKING_TABLES = 0x63676170  # any number, the same in all processes
 METADATA = sa.MetaData()
 NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose integers have 64 bits
-LARGEST = 2**63 - 1
-"""The largest number that such a column holds."""
+LARGEST = 2**63 - 1  # the largest number that such a column holds
 
 
 def _campaign() -> Column[int]:
@@ -193,7 +188,6 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[Connection]:
-        """Yield a connection while no other process can change this campaign."""
         with self.database.connected() as connection, self.locked_on(connection):
             yield connection
 
@@ -271,7 +265,6 @@ class Store:
         newest_first: bool = False,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the rows of trials that all conditions hold of."""
         statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign, *where)
         statement = statement.order_by(TRIALS.c.id.desc() if newest_first else TRIALS.c.id)
         statement = statement.limit(None if most is None else min(most, LARGEST))
@@ -325,7 +318,6 @@ class Store:
         return list(connection.execute(statement).scalars())
 
     def read_file(self, connection: Connection, kind: str, number: int) -> IO[bytes]:
-        """Return a file, to be read from; raise if it is not the one that was written."""
         statement = (
             select(FILES.c.bytes, FILES.c.sha256)
             .where(FILES.c.campaign == self.campaign)
@@ -374,7 +366,6 @@ def _unaltered(event: Event) -> Event:
 
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table of trials; raise if it is not what was written."""
     if row["sha256"] != row_hash(row):
         raise AlteredError(
             f"trial {row['id']} was altered in the table of trials: its hash is not right; "
@@ -384,7 +375,6 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare(database: Database) -> None:
-    """Upgrade the tables of an earlier release; raise if this release cannot use them."""
     if database.prepared or not database.exists:
         return
     with database.reading() as connection:
@@ -407,7 +397,6 @@ def upgrade(database: Database) -> bool:
 
 
 def _summary(store: Store, connection: Connection) -> dict[str, Any]:
-    """Return how a campaign stands in a few words, from its log."""
     number, _ = store.last_event(connection)
     (first,), (last,) = store.events(connection, 0, 1), store.events(connection, number - 1, number)
     steps = recorded(store, connection)
@@ -427,7 +416,6 @@ def summaries(database: Database) -> list[dict[str, Any]]:
 
 
 def new_store(database: Database, connection: Connection, name: str) -> Store:
-    """Add a campaign without events."""
     if not database.prepared:
         make_tables(database, connection)
     try:
@@ -440,7 +428,6 @@ def new_store(database: Database, connection: Connection, name: str) -> Store:
 
 
 def find_store(database: Database, name: str) -> Store:
-    """Return the part of a campaign that exists."""
     prepare(database)
     known = campaign_names(database)
     if name not in known:
@@ -599,7 +586,6 @@ def set_sequences(connection: Connection) -> None:
 
 
 def _pages(connection: Connection, name: str, number: str) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a table of version 1 in order, some at once."""
     statement = text(f"SELECT * FROM old_contextgap_{name} ORDER BY campaign, {number}")
     rows = connection.execute(statement, execution_options={"yield_per": _PAGE}).mappings()
     for page in rows.partitions():
@@ -723,7 +709,6 @@ def _tables(connection: Connection) -> sa.MetaData:
 
 
 def _copy(source: Connection, target: Connection) -> None:
-    """Copy all rows, making the tables that are missing."""
     current = version_of(source) == VERSION
     for table in _tables(source).sorted_tables:
         made: Table = METADATA.tables.get(table.name, table) if current else table

@@ -32,12 +32,8 @@ from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_name
 
-SCOPES = ("read", "explore", "freeze", "admin")
-"""What a token may be good for."""
-
-REFRESH = 5.0
-"""Seconds after which a token that was revoked is refused at the latest."""
-
+SCOPES = ("read", "explore", "freeze", "admin")  # what a token may be good for
+REFRESH = 5.0  # seconds after which a token that was revoked is refused at the latest
 _TOKENS = ("required", "none")
 _UNKNOWN = 0.2  # seconds between reads of the table for the sake of unknown tokens
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -159,7 +155,6 @@ class Settings:
 
 @lru_cache(256)
 def is_loopback(host: str) -> bool:
-    """Return whether a name or an address is this machine's own."""
     name = host.removeprefix("[").removesuffix("]")
     if name.lower() == "localhost":
         return True
@@ -186,7 +181,6 @@ class RefusedError(Exception):
 
 
 def busy(detail: str, status: int = 503, seconds: float = 1.0) -> RefusedError:
-    """Return an answer that asks to come back later."""
     return RefusedError(status, detail, headers={"Retry-After": f"{max(1, round(seconds))}"})
 
 
@@ -207,7 +201,6 @@ class Token:
 
 
 def hash_of(secret: str) -> str:
-    """Return what the database keeps of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -253,7 +246,6 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
 
 
 def revoke_token(database: Database, name: str) -> None:
-    """Make a token good for nothing."""
     with database.writing() as connection:
         known: Sequence[str] = []
         if _there(connection):
@@ -265,7 +257,6 @@ def revoke_token(database: Database, name: str) -> None:
 
 
 def read_tokens(database: Database) -> dict[str, Token]:
-    """Return all tokens by the hashes of their secrets."""
     if not database.exists:
         return {}
     with database.reading() as connection:
@@ -301,7 +292,6 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """Under which the caller's requests are counted."""
         return self.address if self.token is None else f"token {self.token.name}"
 
     def may_see(self, campaign: str) -> bool:
@@ -333,7 +323,6 @@ class Guard:
                 await self.refresh()
 
     def known(self, caller: Caller) -> Token | None:
-        """Return a caller's token, as far as it is in memory and good."""
         kind, _, secret = caller.headers.get("authorization", "").partition(" ")
         found = self._tokens.get(hash_of(secret.strip())) if kind.lower() == "bearer" else None
         return found if found is not None and found.good else None

@@ -63,8 +63,6 @@ _IDLE = 10.0  # seconds that a header, or the rest of a request that was answere
 
 
 class Service:
-    """What all requests to a service share."""
-
     def __init__(
         self, database: str | os.PathLike[str], settings: Settings, log: TextIO | None = None
     ) -> None:
@@ -115,8 +113,7 @@ class ServiceApp(FastAPI):
         )
         self.state.service = self._service = service
         # Not by include_router, which would have every request look for its route twice.
-        rest = [subject.router for subject in (routes, monitoring, page)]
-        for router in (routes.most_used, *rest):
+        for router in (routes.most_used, routes.router, monitoring.router, page.router):
             self.router.routes.extend(router.routes)
         self._direct = [route for route in self.routes if isinstance(route, DirectRoute)]
 
@@ -162,7 +159,6 @@ class ServiceApp(FastAPI):
         self._note(scope, caller, status, time.perf_counter() - start)
 
     def _found(self, scope: Scope) -> ASGIApp:
-        """Return what answers a request: a direct route, or the application."""
         for route in self._direct:
             match = route.path_regex.match(scope["path"])
             if match is not None and scope["method"] in route.methods:
@@ -270,7 +266,6 @@ async def _refresh_tokens(service: Service) -> None:
 
 
 async def _answer(_: Request, error: Exception) -> Response:
-    """Answer an error within the framework, as the middleware does outside."""
     return problem(refusal(error) or UNKNOWN)
 
 

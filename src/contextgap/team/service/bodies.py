@@ -253,7 +253,6 @@ def check_size(request: StrictRequest, *given: Any) -> int:
 
 
 def _size(value: Any) -> tuple[int, int]:
-    """Return how many contexts there are in JSON values, and how many cells the longest has."""
     if type(value) is dict and type(value.get("table")) is dict:
         columns, rows = (value["table"].get(part) for part in ("columns", "rows"))
         count, cells = _size(rows) if type(rows) is list else (1, 1)
@@ -265,27 +264,16 @@ def _size(value: Any) -> tuple[int, int]:
 
 
 def check_arms(request: StrictRequest, count: int) -> None:
-    """Raise if a campaign would have too many arms."""
     most = request.service.settings.arms
     if count > most:
         raise RefusedError(413, f"a campaign may have {most} arms, got {count}")
 
 
-def read_key(request: StrictRequest, body: Keyed) -> str | None:
-    """Return the key of a request: in its body, or in its header."""
-    header = request.caller.headers.get("idempotency-key")
-    if header is not None and body.key is not None and header != body.key:
-        raise ValueError(f"key is {body.key!r} in the body and {header!r} in the header")
-    return body.key if header is None else header
-
-
 def read_lease(lease: float | str | None) -> float | None:
-    """Return a lease as campaigns take it."""
     return math.inf if lease == "ever" else lease  # type: ignore[return-value]  # text is "ever"
 
 
 def read_eligible_labels(arms: Any, called: str = "arms") -> Any:
-    """Return eligible arms, or a list of them for each context."""
     if arms is None:
         return None
     if not isinstance(arms, list):
@@ -299,14 +287,12 @@ def read_eligible_labels(arms: Any, called: str = "arms") -> Any:
 
 
 def read_tried(arms: Any) -> Any:
-    """Return the arm tried, or one for each context."""
     if isinstance(arms, list):
         return [read_label(label, "arms") for label in arms]
     return None if arms is None else read_label(arms, "arms")
 
 
 def read_goal(goal: Goal | None) -> StoppingRule | None:
-    """Return when exploring may end."""
     if goal is None:
         return None
     reference = read_json(goal.reference, "reference")

@@ -21,9 +21,8 @@ from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.access import Settings, busy
 
 R = TypeVar("R")
+# Threads that begin campaigns, and that make policies again from the log.
 CREATING, REBUILDING = 4, 1
-"""Threads that begin campaigns, and that make policies again from the log."""
-
 _TOGETHER = 64  # requests in one commit
 Call = Callable[[Campaign], Any]
 
@@ -87,7 +86,6 @@ class Worker:
             self._changed.notify()
 
     def join(self, patience: float) -> bool:
-        """Wait until the thread has ended, for some seconds at most; return whether it has."""
         self._thread.join(max(0.0, patience))
         return not self._thread.is_alive()
 
@@ -101,7 +99,6 @@ class Worker:
             self._campaign.close()
 
     def _next(self) -> list[Job] | None:
-        """Return the next request, with all that may share its commit; None at the end."""
         with self._changed:
             self._busy = False
             while not self._jobs:
@@ -186,7 +183,6 @@ class Hosting:
         return tuple(await asyncio.to_thread(campaign_names, self.database))
 
     async def policy(self, campaign: str, name: str) -> Policy:
-        """Return a frozen policy, whatever the campaign is busy with."""
         found = self._policies.get((campaign, name))
         if found is None:
             found = await asyncio.to_thread(load_policy, self.database, campaign, name)
