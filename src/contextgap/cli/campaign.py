@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +18,12 @@ from contextgap.base.labels import Written
 from contextgap.cli.options import (
     AnySeed,
     Bandwidth,
-    CategoryColumns,
-    CyclicColumns,
-    Exclude,
+    ColumnOptions,
     Json,
-    Missing,
     Most,
     SafeArm,
-    given_kinds,
     list_option,
+    with_groups,
 )
 from contextgap.cli.terminal import (
     answer,
@@ -88,12 +85,29 @@ Why = Annotated[str, typer.Argument(help="The reason, for those who read the log
 FILE = "contextgap.db"
 
 
+@dataclass(frozen=True)
+class Place:
+    """Which campaign a command is about."""
+
+    database: Where = FILE
+    campaign: Which = None
+
+
+@dataclass(frozen=True)
+class Changing(Place):
+    """Which campaign a command changes, and on whose behalf."""
+
+    by: By = None
+
+
 @contextmanager
-def opened(database: str, name: str | None, by: str | None = None) -> Iterator[Any]:
+def opened(place: Place) -> Iterator[Any]:
     """Yield a campaign; errors a user can do something about become one line."""
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
+        database, name = place.database, place.campaign
+        by = place.by if isinstance(place, Changing) else None
         if name is None:
             names = Campaign.names(database)
             if len(names) != 1:
@@ -121,6 +135,7 @@ def database_complaints() -> Iterator[None]:
 
 
 @app.command("create")
+@with_groups
 def create_command(
     name: Annotated[str, typer.Argument(help="A name for the campaign.")],
     arms: Annotated[list[str], list_option("The arms to choose from, comma-separated.")],
@@ -135,10 +150,8 @@ def create_command(
     share: Annotated[
         float | None, typer.Option(help="The share of them to be settled; 0.95 if left out.")
     ] = None,
-    exclude: Exclude = None,
-    category: CategoryColumns = None,
-    cyclic: CyclicColumns = None,
-    missing: Missing = None,
+    *,
+    columns: ColumnOptions,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -156,27 +169,22 @@ def create_command(
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
-        goal, columns = None, None
+        how: dict[str, Any] = {"ridge": ridge}
+        how["kernel"] = None if bandwidth is None else Gaussian(bandwidth)
+        goal = None
         if reference is not None:
             from contextgap.cli.policies import context_columns, described_table
             from contextgap.tables.files import read_sheet
 
             sheet = read_sheet(reference)
-            names = context_columns(sheet, exclude)
-            kinds = given_kinds(category, cyclic)
-            table, columns = described_table(sheet, names, kinds, missing or ())
-            wanted = 0.95 if share is None else share
-            goal = StoppingRule(tolerance or 0.0, wanted, reference=table)
-        elif any(
-            each is not None for each in (tolerance, share, exclude, category, cyclic, missing)
-        ):
+            names = context_columns(sheet, columns.exclude)
+            table, how["columns"] = described_table(sheet, names, columns)
+            goal = StoppingRule(tolerance or 0.0, 0.95 if share is None else share, reference=table)
+        elif (tolerance, share, columns) != (None, None, ColumnOptions()):
             raise ValueError(
                 "--tolerance, --share, --exclude, --category, --cyclic and --missing are about the "
                 "contexts of --reference FILE"
             )
-        how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
-        how |= {} if columns is None else {"columns": columns}
-        how |= {} if ridge is None else {"ridge": ridge}
         campaign = Campaign.create(
             database,
             name,
@@ -187,7 +195,7 @@ def create_command(
             seed=seed,
             reward="minimize" if minimize else "maximize",
             by=by,
-            **how,
+            **{setting: value for setting, value in how.items() if value is not None},
         )
         labels = campaign.arms
         campaign.close()
@@ -199,22 +207,21 @@ def create_command(
 
 
 @app.command("ask", context_settings=_NUMBERS)
+@with_groups
 def ask_command(
     cells: Annotated[
         list[str], typer.Argument(help="The context: temperature=21.5 mode=eco, or 0.3 0.7.")
     ],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     among: Annotated[
         list[str] | None, list_option("The eligible arms, comma-separated; all by default.")
     ] = None,
     lease: Annotated[float | None, typer.Option(help="Days that the pick counts.")] = None,
     key: Key = None,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Choose the arm to try at a context, and open a trial."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         learner = current.learner()
         trial = current.ask(
             read_cells(cells, learner.columns),
@@ -227,12 +234,12 @@ def ask_command(
 
 
 @app.command("tell", context_settings=_NUMBERS)
+@with_groups
 def tell_command(
     words: Annotated[
         list[str], typer.Argument(help="The trial's number and the reward; with --arm, the reward.")
     ],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     arm: Annotated[
         str | None, typer.Option(help="For outside data, without a trial: the arm tried.")
     ] = None,
@@ -249,12 +256,11 @@ def tell_command(
         ),
     ] = False,
     key: Key = None,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Record the reward of a trial, or of outside data without a trial."""
     about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key, "cost": cost}
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         if arm is None:
             if len(words) != 2 or not words[0].isdecimal() or context:
                 raise ValueError(f"tell takes a trial and its reward, such as 17 0.5, got {words}")
@@ -272,23 +278,19 @@ def tell_command(
 
 
 @app.command("cancel")
-def cancel_command(
-    trial: Number,
-    database: Where = FILE,
-    campaign: Which = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+@with_groups
+def cancel_command(trial: Number, place: Changing, json: Json = False) -> None:
     """Cancel an open trial."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         found = current.cancel(trial)
     show_trial(found, json)
 
 
 @app.command("status")
-def status_command(database: Where = FILE, campaign: Which = None, json: Json = False) -> None:
+@with_groups
+def status_command(place: Place, json: Json = False) -> None:
     """Show trials, rewards, progress and score of a campaign."""
-    with opened(database, campaign) as current:
+    with opened(place) as current:
         status, policies = current.status(), current.policies()
     if json:
         print_json({**status.describe(), "policies": [vars(policy) for policy in policies]})
@@ -303,9 +305,9 @@ def status_command(database: Where = FILE, campaign: Which = None, json: Json = 
 
 
 @app.command("trials")
+@with_groups
 def trials_command(
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Place,
     state: Annotated[
         list[str] | None,
         list_option("Only open, told, cancelled, expired or retracted ones; several by a,b."),
@@ -313,7 +315,7 @@ def trials_command(
     json: Json = False,
 ) -> None:
     """List trials."""
-    with opened(database, campaign) as current:
+    with opened(place) as current:
         trials = current.find_trials(state)
     if json:
         print_json([described(trial) for trial in trials])
@@ -327,69 +329,66 @@ def trials_command(
 
 
 @app.command("retract")
+@with_groups
 def retract_command(
     trial: Number,
     why: Why,
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     key: Key = None,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Take a reward back, and list the frozen policies that were learnt from it."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         recall = current.retract(trial, why, key=key)
     show_recall(recall, "retracted", json)
 
 
 @app.command("correct", context_settings=_NUMBERS)
+@with_groups
 def correct_command(
     trial: Number,
     reward: Annotated[str, typer.Argument(help="The right reward.")],
     why: Why,
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     key: Key = None,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Replace a reward by the right one, and say which frozen policies rest on it."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         recall = current.correct(trial, read_reward(reward), why, key=key)
     show_recall(recall, "corrected", json)
 
 
 @app.command("freeze")
+@with_groups
 def freeze_command(
     name: Annotated[str, typer.Argument(help="A name for the policy.")],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     output: Output = None,
     fallback: SafeArm = None,
     tolerance: Most = None,
     key: Key = None,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Freeze a policy, and keep it in the campaign."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         safe = None if fallback is None else read_arm(fallback, current)
-        _check_file(output, database)  # first: what is frozen stays frozen
+        _check_file(output, place.database)  # first: what is frozen stays frozen
         current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
         _give(current, name, output, json)
 
 
 @app.command("policy")
+@with_groups
 def policy_command(
     name: Annotated[str, typer.Argument(help="The name of a frozen policy.")],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Place,
     output: Output = None,
     json: Json = False,
 ) -> None:
     """Show a policy that was frozen before, or write it to a file again."""
-    with opened(database, campaign) as current:
-        _check_file(output, database)
+    with opened(place) as current:
+        _check_file(output, place.database)
         _give(current, name, output, json)
 
 
@@ -455,7 +454,6 @@ def read_cell(word: str, kind: Kind | None = None) -> Any:
 
 
 def read_reward(word: str) -> float:
-    """Return a reward."""
     number = to_number(word)
     if number is None:
         raise ValueError(f"the reward must be a number, such as 1 for yes, got {word!r}")
@@ -468,13 +466,11 @@ def read_arm(word: str, campaign: Any) -> Any:
 
 
 def described(trial: Any) -> dict[str, Any]:
-    """Return a trial for machines."""
     values = {name: value for name, value in vars(trial).items() if name != "id"}
     return {"trial": trial.id, **values}
 
 
 def show_trial(trial: Any, json: bool) -> None:
-    """Print one trial."""
     if json:
         print_json(described(trial))
         return
@@ -520,12 +516,12 @@ PoolFile = Annotated[
 
 
 @app.command("sheet")
+@with_groups
 def sheet_command(
+    place: Changing,
     count: Annotated[
         int | None, typer.Option("-n", help="How many new trials to ask for.", min=1)
     ] = None,
-    database: Where = FILE,
-    campaign: Which = None,
     contexts: ContextsFile = None,
     pool: PoolFile = None,
     once: Annotated[
@@ -541,7 +537,6 @@ def sheet_command(
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before telling, on a terminal.")
     ] = False,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Write trials as a CSV sheet to fill in, or read a filled-in sheet back.
@@ -552,7 +547,7 @@ def sheet_command(
 
     The default pool is the reference contexts of the campaign.
     """
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         if filled is not None and (count, contexts, pool) != (None, None, None):
             raise ValueError("--import tells rewards; -n, --contexts and --pool ask for new trials")
         if filled is None and (dry_run or yes):
@@ -575,7 +570,6 @@ def sheet_command(
 def _ask(
     campaign: Any, count: int, contexts: Path | None, pool: Path | None, once: bool
 ) -> list[Any]:
-    """Ask for new trials."""
     from contextgap.tables.files import read_sheet
 
     if contexts is not None and pool is not None:
@@ -619,7 +613,6 @@ def _write(trials: list[Any]) -> None:
 
 
 def _quoted(cell: Any) -> Any:
-    """Return text that no spreadsheet takes for a formula: such text gets an apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
@@ -629,7 +622,6 @@ def _unquoted(cell: Any) -> Any:
 
 
 def _read_filled(path: Path) -> Sheet:
-    """Return a sheet that was filled in, without the apostrophes that it was written with."""
     from contextgap.tables.files import read_sheet
 
     sheet = read_sheet(path)
@@ -691,7 +683,6 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
 
 
 def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
-    """Raise if a row has another arm or context than the trial was asked for."""
     from contextgap.team.campaign.values import context_cells
 
     where = f"{sheet.path}, {sheet.places[row]}"

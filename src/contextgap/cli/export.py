@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from contextgap.base.files import check_output
-from contextgap.cli.options import Json
+from contextgap.cli.options import Json, with_groups
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.export import decision_rule
@@ -39,17 +39,47 @@ _ENOUGH = 0.97  # or almost as many
 _ELIGIBLE = 0.6  # share of the arms that random masks make eligible
 
 
-def export_command(
-    policy: PolicyFile,
-    onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None,
-    c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None,
-    float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False,
+@dataclass(frozen=True)
+class Exports:
+    """The options that say what to write, and where."""
+
+    onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None
+    c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None
+    float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False
     explain: Annotated[
         bool, typer.Option("--explain", help="Widths, gaps and certificates too.")
-    ] = False,
+    ] = False
     prefix: Annotated[
         str, typer.Option(help="Prefix of all names in C, to link several policies.")
-    ] = DEFAULT_PREFIX,
+    ] = DEFAULT_PREFIX
+    eligible: Annotated[
+        bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
+    ] = False
+
+    def write(self, policy: Policy, contexts: Any) -> tuple[OnnxFile | None, CExport | None]:
+        graph, code = None, None
+        how: Any = {"float32": self.float32, "eligible": self.eligible}
+        if self.onnx is not None:
+            graph = policy.to_onnx(self.onnx, explain=self.explain, **how)
+        if self.c is not None:
+            how |= {"certificates": self.explain, "prefix": self.prefix}
+            code = policy.to_c(self.c, contexts=_thinned(contexts), **how)
+        return graph, code
+
+    def bytes(self, policy: Policy, contexts: Any) -> int:
+        """Return the size of the larger export."""
+        with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
+            onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
+            trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
+            with warnings.catch_warnings(action="ignore"):  # of what is not kept
+                graph, code = trial.write(policy, contexts)
+        return max(graph.size if graph else 0, code.rom_bytes if code else 0)
+
+
+@with_groups
+def export_command(
+    policy: PolicyFile,
+    exports: Exports,
     contexts: ContextFile = None,
     max_bytes: Annotated[
         int | None,
@@ -58,81 +88,38 @@ def export_command(
     policy_out: Annotated[
         Path | None, typer.Option(help="Policy file for what --max-bytes makes.")
     ] = None,
-    eligible: Annotated[
-        bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
-    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the compression.", min=0)] = 0,
     json: Json = False,
 ) -> None:
     """Write a policy as an ONNX graph, as C99, or as both."""
     with complaints():
-        if onnx is None and c is None:
+        if exports.onnx is None and exports.c is None:
             raise ValueError("nothing to write: give --onnx FILE, --c DIR or both")
         if policy_out is not None and max_bytes is None:
             raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
-        for written in (onnx, policy_out):
+        for written in (exports.onnx, policy_out):
             if written is not None:
                 check_output(written, [policy, *([] if contexts is None else [contexts])])
         rule = Policy.load(policy)
         rows = None if contexts is None else read_contexts(rule, contexts)
-        exports = _Exports(onnx, c, float32, explain, rows, prefix, eligible)
         report = None
         if max_bytes is not None:
-            rule, report = _compressed(rule, max_bytes, exports, seed)
+            rule, report = _compressed(rule, max_bytes, exports, rows, seed)
         if policy_out is not None:
             rule.save(policy_out)
         with noting_warnings():
-            graph, code = exports.write(rule)
+            graph, code = exports.write(rule, rows)
     if json:
         print_json(_described(rule, graph, code, report, policy_out))
         return
     if report is not None:
         _print_compression(report)
     if graph is not None:
-        _print_graph(rule, graph, float32)
+        _print_graph(rule, graph, exports.float32)
     if code is not None:
-        _print_code(rule, code, float32)
+        _print_code(rule, code, exports.float32)
     if policy_out is not None:
         out.print(f"policy: {policy_out}")
-
-
-@dataclass(frozen=True)
-class _Exports:
-    """What to write, and where."""
-
-    onnx: Path | None
-    c: Path | None
-    float32: bool
-    explain: bool
-    contexts: Any
-    prefix: str
-    eligible: bool
-
-    def write(self, policy: Policy) -> tuple[OnnxFile | None, CExport | None]:
-        graph, code = None, None
-        if self.onnx is not None:
-            graph = policy.to_onnx(
-                self.onnx, float32=self.float32, explain=self.explain, eligible=self.eligible
-            )
-        if self.c is not None:
-            code = policy.to_c(
-                self.c,
-                float32=self.float32,
-                certificates=self.explain,
-                contexts=_thinned(self.contexts),
-                prefix=self.prefix,
-                eligible=self.eligible,
-            )
-        return graph, code
-
-    def bytes(self, policy: Policy) -> int:
-        """Return the size of the larger export."""
-        with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
-            onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
-            trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
-            with warnings.catch_warnings(action="ignore"):  # of what is not kept
-                graph, code = trial.write(policy)
-        return max(graph.size if graph else 0, code.rom_bytes if code else 0)
 
 
 def _thinned(contexts: Any) -> Any:
@@ -143,7 +130,7 @@ def _thinned(contexts: Any) -> Any:
 
 
 def _compressed(
-    policy: Policy, most: int, exports: _Exports, seed: int
+    policy: Policy, most: int, exports: Exports, contexts: Any, seed: int
 ) -> tuple[Policy, CompressionReport]:
     """Return a policy whose exports take at most ``most`` bytes.
 
@@ -153,10 +140,8 @@ def _compressed(
     """
 
     def attempt(limit: int) -> tuple[tuple[Policy, CompressionReport], int]:
-        made = compress(
-            policy, bytes=limit, contexts=exports.contexts, float32=exports.float32, seed=seed
-        )
-        return made, exports.bytes(made[0])
+        made = compress(policy, bytes=limit, contexts=contexts, float32=exports.float32, seed=seed)
+        return made, exports.bytes(made[0], contexts)
 
     made, size = attempt(most)
     fitting, low, high = (made, most, most) if size <= most else (None, 0, most)
@@ -385,7 +370,6 @@ def _compiler_errors() -> Iterator[None]:
 
 
 def _check_same_shape(policy: Policy, export: Any, path: Path) -> None:
-    """Raise if the export cannot be of this policy."""
     rule = decision_rule(policy)
     names = list(column_names(rule.columns, rule.inputs))
     pairs: dict[str, tuple[Any, Any]] = {

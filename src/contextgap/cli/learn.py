@@ -19,19 +19,16 @@ from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import (
     AnySeed,
     Bandwidth,
-    CategoryColumns,
-    CyclicColumns,
+    ColumnOptions,
     Dask,
-    Exclude,
     Json,
-    Missing,
     Most,
     SafeArm,
     Separator,
     SkipMissing,
     cluster,
-    given_kinds,
     list_option,
+    with_groups,
 )
 from contextgap.cli.policies import (
     CardRows,
@@ -61,6 +58,7 @@ from contextgap.tables.logs import VOWPAL, suffix_of
 from contextgap.tables.trials import Trials
 
 
+@with_groups
 def learn_command(
     log: Annotated[
         list[str],
@@ -76,10 +74,8 @@ def learn_command(
         list[str] | None,
         list_option("Context columns, comma-separated; all others by default."),
     ] = None,
-    exclude: Exclude = None,
-    category: CategoryColumns = None,
-    cyclic: CyclicColumns = None,
-    missing: Missing = None,
+    *,
+    columns: ColumnOptions,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     minimize: Annotated[
@@ -133,13 +129,13 @@ def learn_command(
             arm=arm,
             reward=reward,
             context=None if context is None else tuple(context),
-            exclude=tuple(exclude or ()),
+            exclude=tuple(columns.exclude or ()),
             propensity=propensity,
             censored=censored,
             cost=cost,
             eligible=tuple(eligible or ()),
-            kinds=given_kinds(category, cyclic),
-            missing=tuple(missing or ()),
+            kinds=columns.kinds,
+            missing=tuple(columns.missing or ()),
         )
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}

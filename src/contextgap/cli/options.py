@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -20,14 +20,12 @@ from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
 
 
 def names_in(texts: Iterable[str] | None) -> list[str] | None:
-    """Return the names in comma-separated lists, one after the other."""
     if texts is None:
         return None
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
 def numbers_in(option: str, texts: Sequence[str], such_as: str) -> list[float]:
-    """Return the numbers that an option lists."""
     try:
         return [float(text) for text in texts]
     except ValueError:
@@ -131,8 +129,21 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
+@dataclass(frozen=True)
+class ColumnOptions:
+    """The options that say what is in the columns of a table."""
+
+    exclude: Exclude = None
+    category: CategoryColumns = None
+    cyclic: CyclicColumns = None
+    missing: Missing = None
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        return given_kinds(self.category, self.cyclic)
+
+
 def given_kinds(category: Sequence[str] | None, cyclic: Sequence[str] | None) -> dict[str, Kind]:
-    """Return the kinds of the columns that the user named."""
     given: dict[str, Kind] = {name: Category() for name in category or []}
     for each in cyclic or []:
         name, _, period = each.partition("=")

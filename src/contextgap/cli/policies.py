@@ -26,7 +26,7 @@ from contextgap.base.components import Component
 from contextgap.base.files import check_output, whole_file
 from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
-from contextgap.cli.options import CORES, Json, Separator, list_option
+from contextgap.cli.options import CORES, ColumnOptions, Json, Separator, list_option
 from contextgap.cli.terminal import (
     Forecast,
     answer,
@@ -95,7 +95,6 @@ def show_command(policy: PolicyFile, json: Json = False) -> None:
 
 
 def described(policy: Policy) -> dict[str, Any]:
-    """Return what a policy holds, for machines."""
     return {
         "arms": list(policy.arms),
         "observations": {str(arm): count for arm, count in policy.counts.items()},
@@ -116,7 +115,6 @@ def described(policy: Policy) -> dict[str, Any]:
 
 
 def _described_fallback(policy: Policy) -> dict[str, Any]:
-    """Return a fallback for machines, with what was seen in the words of the table."""
     fallback, table = cast(Fallback, policy.fallback), policy.state.schema.table
     described = fallback.describe()
     if table is None or not fallback.low:
@@ -131,7 +129,6 @@ def _short(part: Component) -> str:
 
 
 def print_policy(title: str, policy: Policy) -> None:
-    """Print what a policy holds, and last how good it is."""
     print_settings(title, policy)
     print_card(policy)
 
@@ -232,12 +229,10 @@ def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
 
 
 def described_table(
-    sheet: Sheet,
-    names: Sequence[str],
-    kinds: Mapping[str, Kind],
-    missing: Sequence[str] = (),
+    sheet: Sheet, names: Sequence[str], said: ColumnOptions
 ) -> tuple[Any, Columns | None]:
     """Return columns of a table, and what they hold; None unless the user said something of it."""
+    kinds, missing = said.kinds, said.missing or ()
     check_columns([*kinds, *missing], names)
     table = sheet.table(names, kinds)
     if not kinds and not missing:
@@ -386,7 +381,6 @@ def _answered(
     unknown: set[str],
     new: set[str],
 ) -> Answers:
-    """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
     among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, unknown)
     answered = rule.answered(rows, among, bounds)
@@ -438,7 +432,6 @@ def _written(
 
 
 def _check_answers(path: Path, *, json: bool) -> None:
-    """Raise if answers cannot be written to a file of this name."""
     if json:
         raise ValueError(f"--json prints the answers, and nothing is written to {path}; leave one")
     suffix = suffix_of(path)
@@ -509,7 +502,6 @@ def _parquet(file: IO[bytes], kept: Mapping[str, Any], arms: Sequence[Label]) ->
 
 
 def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
-    """Return the type of a column of arms: numbers if all of them are."""
     if label_array(arms, np.arange(0)).dtype != np.object_:
         return arrow.int64()
     return arrow.float64() if all(type(arm) in (int, float) for arm in arms) else arrow.string()

@@ -182,7 +182,6 @@ def select_command(
 
 
 def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Scenario:
-    """Return the scenario in a folder, or in a table."""
     if not path.is_file():
         if solvers is not None or cutoff is not None:
             raise ValueError(f"--solvers and --cutoff are for tables, and {path} is no file")
@@ -215,7 +214,6 @@ def _passes(
 
 
 def _show_within(title: str, rows: DataFrame) -> None:
-    """Print one scenario at one budget of CPU time: a line per method."""
     lines = [
         [
             row["method"],

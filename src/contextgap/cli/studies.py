@@ -20,6 +20,7 @@ from contextgap.cli.options import (
     CORES,
     Bandwidth,
     CategoryColumns,
+    ColumnOptions,
     CyclicColumns,
     Dask,
     Evaluate,
@@ -31,14 +32,12 @@ from contextgap.cli.options import (
     Json,
     KernelName,
     Methods,
-    Missing,
     ProblemName,
     Results,
     Seed,
     Separator,
     SkipMissing,
     cluster,
-    given_kinds,
     list_option,
     numbers_in,
     with_groups,
@@ -111,16 +110,12 @@ BUNDLED = (*_SIMULATED, "digits", "wine", "breast_cancer", "iris")
 
 
 @dataclass(frozen=True)
-class ProblemOptions:
+class ProblemOptions(ColumnOptions):
     """The options on data that run, compare and tune share; only tables need most of them."""
 
     context: Context = None
     rewards: Rewards = None
     noise: Noise = None
-    exclude: Exclude = None
-    category: CategoryColumns = None
-    cyclic: CyclicColumns = None
-    missing: Missing = None
     separator: Separator = None
     skip_missing: SkipMissing = False
     ordered: Ordered = False
@@ -155,7 +150,7 @@ class ProblemOptions:
             context=self.context,
             rewards=rewards,
             exclude=self.exclude or (),
-            kinds=given_kinds(self.category, self.cyclic),
+            kinds=self.kinds,
             missing=self.missing or (),
             separator=self.separator,
             skip_missing=self.skip_missing,
@@ -179,8 +174,6 @@ class ProblemOptions:
 
 @dataclass(frozen=True)
 class _Own(FixedData):
-    """A problem that exists already."""
-
     problem: Problem
 
     def load(self) -> Problem:
@@ -351,7 +344,6 @@ def _policy(
 
 
 def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:
-    """Return how much exploration stopping early saved, and what it cost."""
     explore, exploit = pair
     used, whole = sum(policy.counts.values()), len(explore)
     chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.inputs)]
@@ -568,7 +560,6 @@ def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
 
 
 def resume(folder: Path) -> str:
-    """Return how to go on after an interruption."""
     return f"finished parts are kept in {folder}; the same command goes on from there"
 
 
@@ -639,7 +630,7 @@ def plan_command(
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         sheet = read_sheet(contexts)
         names = context_columns(sheet, exclude, columns)
-        table, known = described_table(sheet, names, given_kinds(category, cyclic))
+        table, known = described_table(sheet, names, ColumnOptions(None, category, cyclic))
         intake = read_columns(known).read(table, learning=True)
         rows = Encoded(intake.rows, intake.schema)
         kernel = Gaussian.from_contexts(rows)

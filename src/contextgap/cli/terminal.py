@@ -46,8 +46,6 @@ class _Console:
 
 
 class _Quiet:
-    """Whether the user wants neither reports nor progress."""
-
     wanted = False
 
 
@@ -62,12 +60,10 @@ err = _Console(stderr=True)
 
 
 def command_line() -> str:
-    """Return what the user typed."""
     return shlex.join(["contextgap", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:
-    """Print a value for machines."""
     sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
     sys.stdout.flush()  # a service goes on, and a program waits for its address
 
@@ -207,7 +203,6 @@ def complaints(resume: str | None = None) -> Iterator[None]:
 
 
 def say_error(error: Any) -> None:
-    """Print one line about an error."""
     err.print("[red]error:[/red]", end=" ", markup=True)
     err.print(_in_options(str(error)))
 
