@@ -12,21 +12,15 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.cli.campaign import FILE, Where, database_complaints
-from contextgap.cli.options import Json, list_option, with_groups
-from contextgap.cli.terminal import answer, out, print_json, print_table, say_error
+from contextgap.cli.options import Answer, Commands, Json, command, list_option
+from contextgap.cli.terminal import out, print_json, print_table, say_error
 
 app = typer.Typer(
     help="Serve campaigns over HTTP.", invoke_without_command=True, pretty_exceptions_enable=False
 )
-token_app = typer.Typer(
-    help="Tokens, with which programs may use the service.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-database_app = typer.Typer(
-    help="Maintain a database of campaigns: status, upgrade, backup, restore, verify.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+token_app = Commands("Tokens, with which programs may use the service.")
+database_app = Commands(
+    "Maintain a database of campaigns: status, upgrade, backup, restore, verify."
 )
 app.add_typer(token_app, name="token")
 
@@ -110,7 +104,7 @@ class _Options:
 
 
 @app.callback()
-@with_groups
+@command
 def serve_command(
     context: typer.Context,
     options: _Options,
@@ -150,7 +144,7 @@ def serve_command(
         serve(database, settings, announce)
 
 
-@token_app.command("create")
+@token_app.add("create")
 def create_command(
     name: Annotated[str, typer.Option(help="Who or what will use it.")],
     scopes: Annotated[
@@ -162,25 +156,20 @@ def create_command(
     days: Annotated[
         float | None, typer.Option(help="Days until it expires; never by default.")
     ] = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Make a token and show its secret once."""
     with _maintained(database, _TOKENS) as (where, access):
         secret = access.create_token(where, name, scopes, campaign, days)
-    if json:
-        print_json({"name": name, "token": secret})
-        return
+    yield {"name": name, "token": secret}
     typer.echo(secret)  # also where --quiet is wanted: it is shown once
 
 
-@token_app.command("list")
-def list_command(database: Where = FILE, json: Json = False) -> None:
+@token_app.add("list")
+def list_command(database: Where = FILE) -> Iterator[Any]:
     """List tokens, without their secrets."""
     with _maintained(database, _TOKENS) as (where, access):
         found = list(access.read_tokens(where).values())
-    if json:
-        print_json([vars(token) for token in found])
-        return
+    yield [vars(token) for token in found]
     headers = ["name", "scopes", "campaign", "until", "revoked"]
     rows = [
         [each.name, ", ".join(each.scopes), each.campaign or "all", each.until, each.revoked]
@@ -189,78 +178,72 @@ def list_command(database: Where = FILE, json: Json = False) -> None:
     print_table("tokens", headers, [[cell or "" for cell in row] for row in rows])
 
 
-@token_app.command("revoke")
+@token_app.add("revoke")
 def revoke_command(
     name: Annotated[str, typer.Argument(help="The token's name.")],
     database: Where = FILE,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Revoke a token; running services notice within seconds."""
     with _maintained(database, _TOKENS) as (where, access):
         access.revoke_token(where, name)
-    answer(json, {"revoked": name}, f"token {name} revoked")
+    yield {"revoked": name}
+    out.print(f"token {name} revoked")
 
 
-@database_app.command("status")
-def database_status_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+@database_app.add("status")
+def database_status_command(url: Url = None, database: Where = FILE) -> Iterator[Any]:
     """Show what a database holds, its version, and whether it can be used."""
     with _maintained(url or database) as (where, store):
         found = store.database_status(where)
-    if json:
-        print_json(found)
-    else:
-        print_table("database", ["", "value"], [[name, str(each)] for name, each in found.items()])
-    if str(found["ready"]).startswith("no"):
-        raise typer.Exit(1)
+    yield Answer(found, int(str(found["ready"]).startswith("no")))
+    print_table("database", ["", "value"], [[name, str(each)] for name, each in found.items()])
 
 
-@database_app.command("upgrade")
-def upgrade_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+@database_app.add("upgrade")
+def upgrade_command(url: Url = None, database: Where = FILE) -> Iterator[Any]:
     """Upgrade the tables of an earlier release; opening a campaign does so, too."""
     with _maintained(url or database, existing=True) as (where, store):
         changed = store.upgrade(where)
-    answer(json, {"upgraded": bool(changed)}, "upgraded" if changed else "nothing to upgrade")
+    yield {"upgraded": bool(changed)}
+    out.print("upgraded" if changed else "nothing to upgrade")
 
 
-@database_app.command("backup")
+@database_app.add("backup")
 def backup_command(
     file: Annotated[Path, typer.Argument(help="A new file.")],
     database: Where = FILE,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Write everything to a file, as of now; the service may run meanwhile."""
     with _maintained(database) as (where, store):
         store.backup(where, file)
-    answer(json, {"backup": str(file)}, f"wrote {file}")
+    yield {"backup": str(file)}
+    out.print(f"wrote {file}")
 
 
-@database_app.command("restore")
+@database_app.add("restore")
 def restore_command(
     file: Annotated[Path, typer.Argument(help="A file that backup wrote.")],
     database: Where = FILE,
     yes: Annotated[
         bool, typer.Option("--yes", help="Replace what the database holds, without asking.")
     ] = False,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Replace everything in a database by a backup of SQLite or PostgreSQL."""
     with _maintained(database) as (where, store):
         if not yes:
             typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
         store.restore(where, file)
-    answer(json, {"restored": str(file)}, f"restored {file}")
+    yield {"restored": str(file)}
+    out.print(f"restored {file}")
 
 
-@database_app.command("verify")
-def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+@database_app.add("verify")
+def verify_command(url: Url = None, database: Where = FILE) -> Iterator[Any]:
     """Check all hashes and compare trials with logs; exit status 1 if altered."""
     with _maintained(url or database, existing=True) as (where, store):
         problems = list(store.verify(where))
-    if json:
-        print_json({"problems": problems})
-    for problem in [] if json else problems:
+    yield Answer({"problems": problems}, int(bool(problems)))
+    for problem in problems:
         say_error(problem)
-    if problems:
-        raise typer.Exit(1)
-    if not json:
+    if not problems:
         out.print("nothing was altered")
