@@ -24,6 +24,7 @@ import numpy as np
 
 from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label, decode_label, encode_label
+from contextgap.tables.eligible import Mask
 from contextgap.tables.table import Table
 from contextgap.team.campaign.values import Trial
 
@@ -218,6 +219,12 @@ class Event:
 def _hash(before: str, parts: _Parts, by: str | None) -> str:
     logged = parts if by is None else (*parts, by)  # releases before 0.3 did not log callers
     return hashlib.sha256(f"{before}\n{as_json(logged)}".encode()).hexdigest()
+
+
+def named_arms(mask: Mask, labels: Sequence[Label]) -> list[list[Any]]:
+    """Return the labels of the eligible arms of each row."""
+    places = [np.flatnonzero(row).tolist() for row in np.atleast_2d(mask)]
+    return [[encode_label(labels[place]) for place in row] for row in places]
 
 
 def decode_eligible(encoded: Any) -> Any:

@@ -59,7 +59,7 @@ class Database:
             if not path.parent.is_dir():
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
         make = _sqlite if self.is_file else _postgresql
-        self._engine = make(self.url, max_overflow=connections - _KEPT)
+        self._engine = make(self.url, pool_size=_KEPT, max_overflow=connections - _KEPT)
         # All that one transaction reads is as of one moment; on SQLite it is always.
         as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         self._readers = self._engine.execution_options(**as_of_one)
@@ -114,10 +114,8 @@ class Database:
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
-            self._server_time = (
-                passed,
-                connection.execute(asked_for).scalar_one().replace(tzinfo=UTC),
-            )
+            there = connection.execute(asked_for).scalar_one().replace(tzinfo=UTC)
+            self._server_time = passed, there
         asked, found = self._server_time
         return calls.as_text(found + timedelta(seconds=passed - asked))
 
@@ -172,14 +170,9 @@ def _read_url(database: str | os.PathLike[str]) -> URL:
     return url
 
 
-def _postgresql(url: URL, max_overflow: int) -> Engine:
-    engine = create_engine(
-        url,
-        connect_args={"application_name": NAME},
-        pool_pre_ping=True,
-        pool_size=_KEPT,
-        max_overflow=max_overflow,
-    )
+def _postgresql(url: URL, **pool: Any) -> Engine:
+    asked = {"application_name": NAME}
+    engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **pool)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
@@ -192,18 +185,14 @@ def _postgresql(url: URL, max_overflow: int) -> Engine:
     return engine
 
 
-def _sqlite(url: URL, max_overflow: int) -> Engine:
+def _sqlite(url: URL, **pool: Any) -> Engine:
     # FULL: what was committed survives a power cut; NORMAL is faster, and survives a kill.
     asked = str(url.query.get("synchronous", "full")).lower()
     if asked not in ("full", "normal") or set(url.query) - {"synchronous"}:
         raise ValueError(f"database may have ?synchronous=normal and nothing else, got {url!r}")
     url = url.set(query={})
-    engine = create_engine(
-        url,
-        connect_args={"timeout": WAIT, "check_same_thread": False},
-        pool_size=_KEPT,
-        max_overflow=max_overflow,
-    )
+    how = {"timeout": WAIT, "check_same_thread": False}
+    engine = create_engine(url, connect_args=how, **pool)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
@@ -318,45 +307,32 @@ class Prepared:
         self._dialect = dialect
         self._errors: Any = dialect.loaded_dbapi.Error
 
-    def run(self, connection: Connection, **values: Any) -> None:
-        self._execute(connection, values)
+    def run(self, connection: Connection, **values: Any) -> list[Any]:
+        return self._execute(connection, values)
 
     def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) == 1:
-            self._execute(connection, rows[0])
-        else:
-            self._execute(connection, rows, many=True)
-
-    def rows(self, connection: Connection, **values: Any) -> list[Any]:
-        return self._execute(connection, values, read=True)
+        self._execute(connection, *rows)
 
     def _arguments(self, values: Mapping[str, Any]) -> Any:
         given = {**self._fixed, **values} if self._fixed else values
         return given if self._order is None else [given[name] for name in self._order]
 
-    def _execute(
-        self, connection: Connection, values: Any, *, many: bool = False, read: bool = False
-    ) -> list[Any]:
+    def _execute(self, connection: Connection, *rows: Mapping[str, Any]) -> list[Any]:
         """Give the statement to the driver; what goes wrong is raised as SQLAlchemy would do."""
         raw = connection.connection
         cursor = raw.cursor()
         try:
-            if many:
-                cursor.executemany(self._text, [self._arguments(row) for row in values])
+            if len(rows) == 1:
+                cursor.execute(self._text, self._arguments(rows[0]))
             else:
-                cursor.execute(self._text, self._arguments(values))
-            return list(cursor.fetchall()) if read else []
+                cursor.executemany(self._text, [self._arguments(row) for row in rows])
+            return list(cursor.fetchall()) if cursor.description else []
         except self._errors as error:
             lost = self._dialect.is_disconnect(error, raw.driver_connection, cursor)
             if lost:
                 connection.invalidate(error)
-            raise DBAPIError.instance(
-                self._text,
-                values,
-                error,
-                self._errors,
-                connection_invalidated=lost,
-                dialect=self._dialect,
-            ) from error
+            said: Any = (self._text, rows, error, self._errors)
+            how: Any = {"connection_invalidated": lost, "dialect": self._dialect}
+            raise DBAPIError.instance(*said, **how) from error
         finally:
             cursor.close()

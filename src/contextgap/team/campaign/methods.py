@@ -318,9 +318,7 @@ class CampaignMethods:
         [0.2, 0.5]
         """
         states = [state] if isinstance(state, str) else None if state is None else list(state)
-        for each in states or ():
-            if each not in STATES:
-                raise ValueError(f"state must be one of {STATES}, got {each!r}")
+        check_states(states or ())
         start = checks.whole("after", after, least=0)
         return cast("list[Trial]", self._call("find_trials", states, start, most))
 
@@ -551,6 +549,12 @@ def check_name(called: str, name: Any) -> None:
 def check_key(key: Any) -> None:
     if key is not None:
         check_name("key", key)
+
+
+def check_states(states: Sequence[str]) -> None:
+    for state in states:
+        if state not in STATES:
+            raise ValueError(f"state must be one of {STATES}, got {state!r}")
 
 
 def check_arms(arms: Any) -> None:

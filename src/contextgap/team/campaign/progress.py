@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +18,6 @@ from contextgap.policy.policy import Policy
 from contextgap.policy.state import PolicyState
 from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.codec import decode_contexts, encode_contexts
-
-if TYPE_CHECKING:  # clients have no database
-    from sqlalchemy import Connection
-
-    from contextgap.team.campaign.store import Store
 
 START: dict[str, Any] = {"rewards": 0, "settled": None}  # progress before the first reward
 _SAMPLE = 200  # contexts that stand for all, where none were given
@@ -92,12 +87,6 @@ def summary(
     wanted = _SHARE if goal is None else goal.share
     left = _asks_left(now, before, wanted)
     return {"settled": now["settled"], "wanted": wanted, "asks_left": left}
-
-
-def recorded(store: Store, connection: Connection) -> list[dict[str, Any]]:
-    """Return the progress that the log has recorded, the latest last."""
-    found = [event.result for event in store.events_of(connection, "progress")]
-    return found or [START]
 
 
 def _asks_left(

@@ -80,7 +80,6 @@ class Worker:
         return future
 
     def stop(self) -> None:
-        """Have the thread finish what waits, leave a snapshot, and end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -232,7 +231,6 @@ class Hosting:
             return self._workers[name]
 
     def _make_room(self) -> None:
-        """Close campaigns not used for longest; raise if all are busy."""
         idle = [name for name, worker in self._workers.items() if worker.idle]
         surplus = len(self._workers) + 1 - self._settings.campaigns
         for name in idle[: max(0, surplus)]:

@@ -64,7 +64,6 @@ class Log(logging.StreamHandler[TextIO]):
     def __init__(self, kind: str, stream: TextIO) -> None:
         super().__init__(stream)
         self._json = kind == "json"
-        self._second, self._date = -1, ""  # the last one that was formatted
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = getattr(record, "fields", {})
@@ -80,10 +79,7 @@ class Log(logging.StreamHandler[TextIO]):
             self.stream.flush()
 
     def _line(self, at: float, level: str, message: str, fields: Mapping[str, Any]) -> str:
-        second, milliseconds = divmod(int(1000 * at), 1000)
-        if second != self._second:
-            self._second, self._date = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
-        date = f"{self._date}.{milliseconds:03}+00:00"
+        date = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
         if self._json:
             return _ENCODER.encode({"at": date, "level": level, "message": message, **fields})
         words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
@@ -91,7 +87,6 @@ class Log(logging.StreamHandler[TextIO]):
 
 
 def start_log(kind: str, stream: TextIO) -> Log:
-    """Write what this library and its server log to a stream; return what requests are noted by."""
     log = Log(kind, stream)
     logging.captureWarnings(True)
     for name, level in (

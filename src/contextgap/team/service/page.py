@@ -14,8 +14,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -42,7 +41,8 @@ from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError
 from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.progress import decode_goal, recorded, summary
+from contextgap.team.campaign.methods import check_states
+from contextgap.team.campaign.progress import decode_goal, summary
 from contextgap.team.campaign.store import (
     EVENTS,
     LARGEST,
@@ -93,8 +93,15 @@ _BEHIND = 20_000  # changes, from which on reading everything anew is quicker
 _STEPS = 240  # records of progress in one answer
 _SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
 _QUICK = 0.1  # seconds, up to which that does not matter
-_CAMPAIGNS = 32  # whose last belief is kept
 _ARGUMENTS = 6  # named in an explanation
+_CAMPAIGNS = 32  # whose last belief is kept
+_TRIALS: dict[str, Any] = {"trials": [], "next": None}
+_STANDING = {"event": 26, "trials": {"open": 1, "told": 12}}
+_SERIES = {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]}
+_SCORE = {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]}
+_KNOWN = {"event": 26, "named": True, "columns": [], "typical": None}
+_ALONG = {"event": 26, "column": "temperature", "values": [0.0, 1.0]}
+_WHY = {"event": 26, "ranking": [], "explanation": None}
 router = Router()
 own = Router("/page/campaigns/{campaign}", among=router)
 
@@ -132,14 +139,15 @@ class Counted(NamedTuple):
         ]
 
     def over_time(self) -> dict[str, Any]:
-        """Return picks and rewards by bins, from a first to a last trial, for the arms shown."""
         shown = self._shown()
         series = np.full(len(self.arms), len(shown), dtype=np.intp)
         series[shown] = np.arange(len(shown))
         arms: list[dict[str, Any]] = [_arm(self.arms[place]) for place in shown]
         if len(shown) < len(self.arms):
             arms.append({"key": None, "text": "all others"})
-        own, edges = series[self.arm], _edges(len(self.arm))
+        own, count = series[self.arm], len(self.arm)
+        bins = min(BINS, count, round(_FINE * math.sqrt(count)))
+        edges = np.linspace(0, count, bins + 1).round().astype(np.intp)
         (told,) = np.nonzero(self.are("told"))
         some = evenly(told, POINTS)
         return {
@@ -178,11 +186,6 @@ _NOTHING = Counted(
 
 def _arm(key: str) -> dict[str, Any]:
     return {"key": key, "text": str(decode_label(json.loads(key)))}
-
-
-def _edges(count: int) -> IntArray:
-    bins = min(BINS, count, round(_FINE * math.sqrt(count)))
-    return np.linspace(0, count, bins + 1).round().astype(np.intp)
 
 
 def _sums(
@@ -244,7 +247,7 @@ class Standing:
         if self._goal is None:  # it never changes
             (first,) = self.store.events(connection, 0, 1)
             self._goal = (decode_goal(first.request["goal"]),)
-        (goal,), steps = self._goal, recorded(self.store, connection)
+        (goal,), steps = self._goal, self.store.progress(connection)
         (last,) = self.store.events(connection, trials.event - 1, trials.event)
         return {
             "event": trials.event,
@@ -322,9 +325,7 @@ class Standing:
         before: int | None = None,
     ) -> dict[str, Any]:
         """Return trials before a number, the newest first; ``next`` is the next ``before``."""
-        for state in states:
-            if state not in STATES:
-                raise ValueError(f"state must be one of {STATES}, got {state!r}")
+        check_states(states)
         for called, each in {"arm": arm, "text": text}.items():
             if each is not None and "\0" in each:
                 raise ValueError(
@@ -463,7 +464,6 @@ class Beliefs:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def of(self, campaign: str) -> Belief:
-        """Return what is believed now, or was a moment ago."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
         async with self._locks.setdefault(campaign, asyncio.Lock()):
             event, known = await asyncio.to_thread(standing.last_event), self._last.get(campaign)
@@ -588,31 +588,16 @@ async def _from_belief(request: StrictRequest, make: Callable[[Belief], Any]) ->
     return _json(await asyncio.to_thread(make, await request.service.beliefs.of(request.campaign)))
 
 
-@own.on(
-    "GET /status",
-    "read",
-    "Counts and progress as last recorded, for the page",
-    {"event": 26, "trials": {"open": 1, "told": 12}},
-    404,
-)
+@own.on("GET /status", "read", "Counts and progress as last recorded, for the page", _STANDING, 404)
 async def status(request: StrictRequest) -> Response:
     """Return how a campaign stands; unlike the service's own status it waits for nothing."""
     return await _from_log(request, Standing.status)
 
 
-@own.on(
-    "GET /series",
-    "read",
-    "Picks, rewards and progress over time, for the page",
-    {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]},
-    404,
-)
+@own.on("GET /series", "read", "Picks, rewards and progress over time, for the page", _SERIES, 404)
 async def series(request: StrictRequest) -> Response:
     """Return what the page draws over time, in a bounded number of bins."""
     return await _from_log(request, Standing.series)
-
-
-_TRIALS: dict[str, Any] = {"trials": [], "next": None}
 
 
 @own.on("GET /trials", "read", "Trials, the newest first, for the page", _TRIALS, 404, 422)
@@ -630,36 +615,20 @@ async def trials(
     return await _from_log(request, lambda standing: standing.find_trials(**how))
 
 
-@own.on(
-    "GET /score",
-    "read",
-    "The score card in words, for the page",
-    {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]},
-    404,
-)
+@own.on("GET /score", "read", "The score card in words, for the page", _SCORE, 404)
 async def score(request: StrictRequest) -> Response:
     """Return what deploying would earn as of an event, which may not be the last."""
     return await _from_belief(request, Belief.score)
 
 
-@own.on(
-    "GET /columns",
-    "read",
-    "What contexts look like, for the page",
-    {"event": 26, "named": True, "columns": [], "typical": None},
-    404,
-)
+@own.on("GET /columns", "read", "What contexts look like, for the page", _KNOWN, 404)
 async def columns(request: StrictRequest) -> Response:
     """Return the columns of contexts, their values, and the most typical context."""
     return await _from_belief(request, Belief.columns)
 
 
 @own.on(
-    "POST /along",
-    "read",
-    "What is believed along a column, for the page",
-    {"event": 26, "column": "temperature", "values": [0.0, 1.0]},
-    *(400, 404, 422),
+    "POST /along", "read", "What is believed along a column, for the page", _ALONG, *(400, 404, 422)
 )
 async def along(request: StrictRequest, body: Along) -> Response:
     """Return every arm's mean and interval along one column."""
@@ -668,13 +637,7 @@ async def along(request: StrictRequest, body: Along) -> Response:
     return await _from_belief(request, lambda belief: belief.course(body.column, at))
 
 
-@own.on(
-    "POST /why",
-    "read",
-    "Why an arm is answered, for the page",
-    {"event": 26, "ranking": [], "explanation": None},
-    *(400, 404, 422),
-)
+@own.on("POST /why", "read", "Why an arm is answered, for the page", _WHY, *(400, 404, 422))
 async def why(request: StrictRequest, body: Why) -> Response:
     """Return the arms at a context, best first, and what makes the difference."""
     bodies.check_size(request, body.context)
@@ -717,79 +680,52 @@ async def events(request: StrictRequest) -> Response:
 
 
 class Listening:
-    """Sends the number of the last event to listeners; one task reads a log for all of them."""
+    """Sends the number of the last event to listeners, who share the reads of a log."""
 
     def __init__(self, standings: Standings, stopping: Callable[[], bool]) -> None:
         self._standings = standings
         self._stopping = stopping
-        self._channels: dict[str, _Channel] = {}
+        self._listeners = 0
+        self._reading = asyncio.Lock()
+        self._known: dict[str, tuple[float, int]] = {}  # when read, and the last event
 
-    async def listen(self, campaign: str, check: Callable[[], Awaitable[Any]]) -> Any:
+    async def listen(
+        self, campaign: str, check: Callable[[], Awaitable[Any]]
+    ) -> AsyncGenerator[str, None]:
         """Return a stream for one listener, which ends when ``check`` raises."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
-        if sum(len(channel.listeners) for channel in self._channels.values()) >= LISTENERS:
+        if self._listeners >= LISTENERS:
             raise busy(f"{LISTENERS} pages listen already")
         return self._stream(campaign, standing, check)
 
     async def _stream(
         self, campaign: str, standing: Standing, check: Callable[[], Awaitable[Any]]
-    ) -> AsyncIterator[str]:
-        with self._joined(campaign, standing) as (channel, changed):
-            said = 0
+    ) -> AsyncGenerator[str, None]:
+        self._listeners += 1
+        try:
+            said, at = 0, time.monotonic()
             yield "retry: 3000\n\n"
             while not self._stopping():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), HEARTBEAT)
-                changed.clear()
-                try:
-                    await check()
-                except Exception:  # the token was revoked; the next request says so
-                    return
-                if channel.event != said:
-                    said = channel.event
-                    yield f'event: log\ndata: {{"event": {said}}}\n\n'
-                elif not self._stopping():
-                    yield ": nothing new\n\n"
-
-    @contextmanager
-    def _joined(
-        self, campaign: str, standing: Standing
-    ) -> Iterator[tuple[_Channel, asyncio.Event]]:
-        channel = self._channels.get(campaign)
-        if channel is None:
-            channel = self._channels[campaign] = _Channel()
-            channel.task = asyncio.create_task(self._read(campaign, channel, standing))
-        changed = asyncio.Event()
-        channel.listeners.add(changed)
-        if channel.event:
-            changed.set()
-        try:
-            yield channel, changed
+                event = await self._last_event(campaign, standing)
+                if event != said or time.monotonic() >= at + HEARTBEAT:
+                    try:
+                        await check()
+                    except Exception:  # the token was revoked; the next request says so
+                        return
+                    new = f'event: log\ndata: {{"event": {event}}}\n\n'
+                    yield ": nothing new\n\n" if event == said else new
+                    said, at = event, time.monotonic()
+                await asyncio.sleep(READ_EVERY)
         finally:
-            channel.listeners.discard(changed)
+            self._listeners -= 1
 
-    async def _read(self, campaign: str, channel: _Channel, standing: Standing) -> None:
-        """Read a log as long as anybody listens."""
-        while channel.listeners:
-            event = channel.event
-            try:
-                event = await asyncio.to_thread(standing.last_event)
-            except Exception as error:  # it may come back
-                logger.warning("cannot read a log", extra={"fields": {"why": str(error)}})
-            if event != channel.event or self._stopping():
-                channel.event = event
-                for changed in channel.listeners:
-                    changed.set()
-            if self._stopping():
-                break
-            await asyncio.sleep(READ_EVERY)
-        self._channels.pop(campaign, None)
-
-
-class _Channel:
-    """Those who listen to one campaign, and the last event they may know of."""
-
-    def __init__(self) -> None:
-        self.event = 0
-        self.listeners: set[asyncio.Event] = set()
-        self.task: asyncio.Task[None] | None = None
+    async def _last_event(self, campaign: str, standing: Standing) -> int:
+        async with self._reading:
+            at, event = self._known.get(campaign, (-math.inf, 0))
+            if time.monotonic() - at > READ_EVERY / 2:
+                try:
+                    event = await asyncio.to_thread(standing.last_event)
+                except Exception as error:  # it may come back
+                    logger.warning("cannot read a log", extra={"fields": {"why": str(error)}})
+                self._known[campaign] = time.monotonic(), event
+            return event

@@ -17,14 +17,10 @@ from urllib.parse import quote
 from fastapi import Depends, Query, Response
 
 from contextgap.base.labels import encode_label
+from contextgap.learner import StoppingRule
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
-from contextgap.team.campaign import Campaign
-from contextgap.team.campaign.codec import (
-    read_label,
-    to_bytes,
-    trial_json,
-)
+from contextgap.team.campaign import Campaign, codec
 from contextgap.team.campaign.progress import encode_goal
 from contextgap.team.campaign.store import LARGEST
 from contextgap.team.service import bodies
@@ -121,7 +117,7 @@ async def recommend(request: StrictRequest, body: bodies.Recommend) -> Response:
 @own.on("POST /policies", "freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
 async def freeze(request: StrictRequest, body: bodies.Freeze) -> Response:
     """Freeze the current decision rule, and keep it under a name."""
-    fallback = None if body.fallback is None else read_label(body.fallback, "fallback")
+    fallback = None if body.fallback is None else codec.read_label(body.fallback, "fallback")
 
     def call(found: Campaign) -> Any:
         found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=body.key)
@@ -152,7 +148,7 @@ async def card(found: Frozen) -> Response:
 @frozen.on("GET /cgap", "read", "A policy as a .cgap file", _BYTES, 404)
 async def cgap(request: StrictRequest, found: Frozen) -> Response:
     """Return a policy's file, for Policy.load."""
-    return await _download(request, "cgap", to_bytes, found)
+    return await _download(request, "cgap", codec.to_bytes, found)
 
 
 @frozen.on("GET /onnx", "read", "A policy as an ONNX graph", _BYTES, 404, 422)
@@ -174,7 +170,9 @@ async def c_source(
 @frozen.on("GET /rebuilt", "read", "A policy made again from the log, as a .cgap file", _BYTES, 404)
 async def rebuilt(request: StrictRequest, policy: PolicyName) -> Response:
     """Return a policy made again from the log alone; it takes as long as the log is."""
-    made = await request.hosting.beside(request.campaign, lambda c: to_bytes(c.rebuild(policy)))
+    made = await request.hosting.beside(
+        request.campaign, lambda c: codec.to_bytes(c.rebuild(policy))
+    )
     return await _download(request, "cgap", bytes, made)
 
 
@@ -377,8 +375,8 @@ async def tell(request: StrictRequest, body: bodies.Tell) -> Response:
 
 def _trials_json(found: Any) -> dict[str, Any]:
     if isinstance(found, list):
-        return {"trials": [trial_json(trial) for trial in found]}
-    return {"trial": trial_json(found)}
+        return {"trials": [codec.trial_json(trial) for trial in found]}
+    return {"trial": codec.trial_json(found)}
 
 
 @own.on("GET /trials", "read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422)
@@ -393,7 +391,7 @@ async def trials(
     """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
 
     def call(found: Campaign) -> Any:
-        page = [trial_json(each) for each in found.find_trials(state, after=after, most=most)]
+        page = [codec.trial_json(each) for each in found.find_trials(state, after=after, most=most)]
         return {"trials": page, "next": page[-1]["id"] if len(page) == most else None}
 
     return await request.answer(call)
@@ -441,11 +439,15 @@ async def create(request: StrictRequest, body: bodies.Create) -> Response:
         several = isinstance(body.arms, list)
         count = len(body.arms) if several else body.arms
         bodies.check_arms(request, count if isinstance(count, int) else 0)
-        reference = None if body.goal is None else body.goal.reference
+        goal, stop = body.goal, None
+        reference = None if goal is None else goal.reference
         bodies.check_size(request, reference, *bodies.tables_of(body.settings))
+        if goal is not None:
+            contexts = read_json(reference, "reference")
+            stop = StoppingRule(goal.tolerance, share=goal.share, reference=contexts)
         return {
             "arms": bodies.read_tried(body.arms) if several else body.arms,
-            "goal": bodies.read_goal(body.goal),
+            "goal": stop,
             "lease": bodies.read_lease(body.lease),
             "key": body.key,
             **bodies.read_settings(body.settings),
@@ -489,7 +491,7 @@ async def arms(request: StrictRequest) -> Response:
 @own.on("POST /arms/add", "admin", "Add an arm", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
 async def add_arm(request: StrictRequest, body: bodies.AddArm) -> Response:
     """Add an arm."""
-    label = read_label(body.arm)
+    label = codec.read_label(body.arm)
     bodies.check_size(request, body.features)
     features = read_json(body.features, "features")
 
@@ -504,7 +506,7 @@ async def add_arm(request: StrictRequest, body: bodies.AddArm) -> Response:
 @own.on("POST /arms/remove", "admin", "Never choose an arm again", {"arms": _ARMS[:2]}, *_CHANGE)
 async def remove_arm(request: StrictRequest, body: bodies.RemoveArm) -> Response:
     """Never choose an arm again."""
-    label = read_label(body.arm)
+    label = codec.read_label(body.arm)
 
     def call(found: Campaign) -> Any:
         found.remove_arm(label, key=body.key)
@@ -530,7 +532,7 @@ async def tune(request: StrictRequest, body: bodies.Tune) -> Response:
 @own.on("GET /learner", "read", "A copy of the learner, as a .cgap file", _BYTES, 404)
 async def learner(request: StrictRequest) -> Response:
     """Return a copy of the learner."""
-    content = await request.hosting.run(request.campaign, lambda c: to_bytes(c.learner()))
+    content = await request.hosting.run(request.campaign, lambda c: codec.to_bytes(c.learner()))
     return Response(content, media_type="application/octet-stream")
 
 

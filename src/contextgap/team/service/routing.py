@@ -111,7 +111,12 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         if self.content is _NOT_READ:
-            self._check_kind()
+            # No form of a foreign page can say that it is JSON.
+            kind = self.caller.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise RefusedError(
+                    415, f"the content type must be application/json, got {kind or 'none'}"
+                )
             self._body = await self._received()  # where the framework looks for it, too
             self.content = await self.read(strict_json, self._body)
         return self.content
@@ -127,7 +132,6 @@ class StrictRequest(Request):
         return json_answer(await self.hosting.run(self.campaign, call, brief=brief))
 
     def take_key(self) -> None:
-        """Take the key of a request from its header, if it is not in its body."""
         header = self.caller.headers.get("idempotency-key")
         if header is None or not isinstance(self.content, dict):
             return
@@ -136,24 +140,15 @@ class StrictRequest(Request):
         self.content["key"] = header
 
     async def _received(self) -> bytes:
-        most, parts, size, more = self.service.settings.body, [], 0, True
+        body, most, more = bytearray(), self.service.settings.body, True
         while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            part, more = message.get("body", b""), message.get("more_body", False)
-            parts.append(part)
-            size += len(part)
-            check_length(size, most)
-        return b"".join(parts)
-
-    def _check_kind(self) -> None:
-        """Raise unless the body is said to be JSON, which no form of a foreign page can say."""
-        kind = self.caller.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise RefusedError(
-                415, f"the content type must be application/json, got {kind or 'none'}"
-            )
+            body += message.get("body", b"")
+            check_length(len(body), most)
+            more = message.get("more_body", False)
+        return bytes(body)
 
 
 def _without_collector(make: Callable[..., R], *arguments: Any) -> R:
@@ -200,6 +195,7 @@ class GuardedRoute(APIRoute):
             raise TypeError(f"the route {self.path} must say which scope it needs: describe(...)")
         self.scope_needed: str | None = security[0]["token"][0] if security else None
         self._body: type[BaseModel] | None = get_type_hints(self.endpoint).get("body")
+        self._keyed = self._body is not None and "key" in self._body.model_fields
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -219,7 +215,7 @@ class GuardedRoute(APIRoute):
             speak_for(None if caller.token is None else caller.token.name)
         if request.method == "POST":
             await request.json()  # here: the framework would say less about what is wrong
-            if self._body is not None and "key" in self._body.model_fields:
+            if self._keyed:
                 request.take_key()
         return request
 
@@ -232,7 +228,7 @@ class DirectRoute(GuardedRoute):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._named = get_type_hints(self.endpoint).keys() & self.param_convertors.keys()
+        self._left_out = self.param_convertors.keys() - get_type_hints(self.endpoint).keys()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in self.methods:
@@ -242,7 +238,9 @@ class DirectRoute(GuardedRoute):
             body = self._body.model_validate(request.content)
         except ValidationError as error:
             raise RequestValidationError(error.errors()) from None
-        names = {name: request.path_params[name] for name in self._named}
+        names = request.path_params
+        if self._left_out:  # StrictRequest.campaign has it
+            names = {name: each for name, each in names.items() if name not in self._left_out}
         response = await self.endpoint(request, body=body, **names)
         await response(scope, receive, send)
 
@@ -300,7 +298,6 @@ UNKNOWN = RefusedError(500, "the service failed; its log says how")
 
 
 def refusal(error: Exception) -> RefusedError | None:
-    """Return how an error is answered; None if it is none of those that may happen."""
     match error:
         case RefusedError():
             return error
