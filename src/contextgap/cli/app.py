@@ -38,12 +38,14 @@ class _Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if isinstance(found := super().__getitem__(name), str):
             module, _, attribute = found.partition(".")
-            command = getattr(import_module(f"contextgap.cli.{module}"), attribute)
+            place = getattr(import_module(f"contextgap.cli.{module}"), attribute)
             own = typer.Typer()
-            if isinstance(command, typer.Typer):
-                own.add_typer(command, name=name)
+            if isinstance(place, typer.Typer):
+                own.add_typer(place, name=name)
             else:
-                own.command(name)(command)
+                from contextgap.cli.options import command
+
+                own.command(name)(command(place))
             found = self[name] = typer.main.get_group(own).commands[name]
         return found
 
@@ -56,9 +58,9 @@ class _Group(TyperGroup):
         """Read arguments; --quiet may stand anywhere among them."""
         own = args[: args.index("--")] if "--" in args else args
         if "--quiet" in own or "contextgap.cli.terminal" in sys.modules:  # which is slow to load
-            from contextgap.cli.terminal import be_quiet
+            from contextgap.cli.terminal import out
 
-            be_quiet("--quiet" in own)
+            out.quiet = "--quiet" in own
         rest = [each for each in own if each != "--quiet"] + args[len(own) :]
         return super().parse_args(ctx, rest)
 

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,18 +18,14 @@ from contextgap.base.labels import Written
 from contextgap.cli.options import (
     AnySeed,
     Bandwidth,
-    CategoryColumns,
-    CyclicColumns,
-    Exclude,
+    ColumnOptions,
+    Commands,
     Json,
-    Missing,
     Most,
     SafeArm,
-    given_kinds,
     list_option,
 )
 from contextgap.cli.terminal import (
-    answer,
     complaints,
     err,
     noting_warnings,
@@ -46,11 +42,7 @@ from contextgap.tables.columns import Category, Date, Kind
 if TYPE_CHECKING:
     from contextgap.tables.files import Sheet
 
-app = typer.Typer(
-    help="Run long explorations by several people or programs, logged in a database.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = Commands("Run long explorations by several people or programs, logged in a database.")
 # Numbers may be negative, and are no options.
 _NUMBERS = {"ignore_unknown_options": True}
 
@@ -88,12 +80,29 @@ Why = Annotated[str, typer.Argument(help="The reason, for those who read the log
 FILE = "contextgap.db"
 
 
+@dataclass(frozen=True)
+class Place:
+    """Which campaign a command is about."""
+
+    database: Where = FILE
+    campaign: Which = None
+
+
+@dataclass(frozen=True)
+class Changing(Place):
+    """Which campaign a command changes, and on whose behalf."""
+
+    by: By = None
+
+
 @contextmanager
-def opened(database: str, name: str | None, by: str | None = None) -> Iterator[Any]:
+def opened(place: Place) -> Iterator[Any]:
     """Yield a campaign; errors a user can do something about become one line."""
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
+        database, name = place.database, place.campaign
+        by = place.by if isinstance(place, Changing) else None
         if name is None:
             names = Campaign.names(database)
             if len(names) != 1:
@@ -120,7 +129,7 @@ def database_complaints() -> Iterator[None]:
             raise OSError(f"the database says: {getattr(error, 'orig', None) or error}") from None
 
 
-@app.command("create")
+@app.add("create")
 def create_command(
     name: Annotated[str, typer.Argument(help="A name for the campaign.")],
     arms: Annotated[list[str], list_option("The arms to choose from, comma-separated.")],
@@ -135,10 +144,8 @@ def create_command(
     share: Annotated[
         float | None, typer.Option(help="The share of them to be settled; 0.95 if left out.")
     ] = None,
-    exclude: Exclude = None,
-    category: CategoryColumns = None,
-    cyclic: CyclicColumns = None,
-    missing: Missing = None,
+    *,
+    columns: ColumnOptions,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -150,33 +157,24 @@ def create_command(
     ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
     seed: AnySeed = 0,
     by: By = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Begin a campaign."""
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
-        goal, columns = None, None
+        how: dict[str, Any] = {"ridge": ridge}
+        how["kernel"] = None if bandwidth is None else Gaussian(bandwidth)
+        goal = None
         if reference is not None:
-            from contextgap.cli.policies import context_columns, described_table
-            from contextgap.tables.files import read_sheet
+            from contextgap.cli.policies import described_table
 
-            sheet = read_sheet(reference)
-            names = context_columns(sheet, exclude)
-            kinds = given_kinds(category, cyclic)
-            table, columns = described_table(sheet, names, kinds, missing or ())
-            wanted = 0.95 if share is None else share
-            goal = StoppingRule(tolerance or 0.0, wanted, reference=table)
-        elif any(
-            each is not None for each in (tolerance, share, exclude, category, cyclic, missing)
-        ):
+            table, how["columns"] = described_table(reference, columns)
+            goal = StoppingRule(tolerance or 0.0, 0.95 if share is None else share, reference=table)
+        elif (tolerance, share, columns) != (None, None, ColumnOptions()):
             raise ValueError(
                 "--tolerance, --share, --exclude, --category, --cyclic and --missing are about the "
                 "contexts of --reference FILE"
             )
-        how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
-        how |= {} if columns is None else {"columns": columns}
-        how |= {} if ridge is None else {"ridge": ridge}
         campaign = Campaign.create(
             database,
             name,
@@ -187,34 +185,28 @@ def create_command(
             seed=seed,
             reward="minimize" if minimize else "maximize",
             by=by,
-            **how,
+            **{setting: value for setting, value in how.items() if value is not None},
         )
         labels = campaign.arms
         campaign.close()
-    answer(
-        json,
-        {"campaign": name, "arms": list(labels)},
-        f"campaign {name}: {', '.join(map(str, labels))}",
-    )
+    yield {"campaign": name, "arms": list(labels)}
+    out.print(f"campaign {name}: {', '.join(map(str, labels))}")
 
 
-@app.command("ask", context_settings=_NUMBERS)
+@app.add("ask", context_settings=_NUMBERS)
 def ask_command(
     cells: Annotated[
         list[str], typer.Argument(help="The context: temperature=21.5 mode=eco, or 0.3 0.7.")
     ],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     among: Annotated[
         list[str] | None, list_option("The eligible arms, comma-separated; all by default.")
     ] = None,
     lease: Annotated[float | None, typer.Option(help="Days that the pick counts.")] = None,
     key: Key = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Choose the arm to try at a context, and open a trial."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         learner = current.learner()
         trial = current.ask(
             read_cells(cells, learner.columns),
@@ -223,16 +215,15 @@ def ask_command(
             key=key,
         )
         say_new_levels(learner, [trial])
-    show_trial(trial, json)
+    yield from show_trial(trial)
 
 
-@app.command("tell", context_settings=_NUMBERS)
+@app.add("tell", context_settings=_NUMBERS)
 def tell_command(
     words: Annotated[
         list[str], typer.Argument(help="The trial's number and the reward; with --arm, the reward.")
     ],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     arm: Annotated[
         str | None, typer.Option(help="For outside data, without a trial: the arm tried.")
     ] = None,
@@ -249,12 +240,10 @@ def tell_command(
         ),
     ] = False,
     key: Key = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Record the reward of a trial, or of outside data without a trial."""
     about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key, "cost": cost}
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         if arm is None:
             if len(words) != 2 or not words[0].isdecimal() or context:
                 raise ValueError(f"tell takes a trial and its reward, such as 17 0.5, got {words}")
@@ -268,31 +257,23 @@ def tell_command(
                 reward=read_reward(words[0]),
                 **about,
             )
-    show_trial(trial, json)
+    yield from show_trial(trial)
 
 
-@app.command("cancel")
-def cancel_command(
-    trial: Number,
-    database: Where = FILE,
-    campaign: Which = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+@app.add("cancel")
+def cancel_command(trial: Number, place: Changing) -> Iterator[Any]:
     """Cancel an open trial."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         found = current.cancel(trial)
-    show_trial(found, json)
+    yield from show_trial(found)
 
 
-@app.command("status")
-def status_command(database: Where = FILE, campaign: Which = None, json: Json = False) -> None:
+@app.add("status")
+def status_command(place: Place) -> Iterator[Any]:
     """Show trials, rewards, progress and score of a campaign."""
-    with opened(database, campaign) as current:
+    with opened(place) as current:
         status, policies = current.status(), current.policies()
-    if json:
-        print_json({**status.describe(), "policies": [vars(policy) for policy in policies]})
-        return
+    yield {**status.describe(), "policies": [vars(policy) for policy in policies]}
     print_table(f"campaign {status.name}", ["", "value"], status.rows())
     if policies:
         rows = [
@@ -302,22 +283,18 @@ def status_command(database: Where = FILE, campaign: Which = None, json: Json = 
         print_table("frozen policies", ["name", "frozen (UTC)", "rests on trials changed"], rows)
 
 
-@app.command("trials")
+@app.add("trials")
 def trials_command(
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Place,
     state: Annotated[
         list[str] | None,
         list_option("Only open, told, cancelled, expired or retracted ones; several by a,b."),
     ] = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """List trials."""
-    with opened(database, campaign) as current:
+    with opened(place) as current:
         trials = current.find_trials(state)
-    if json:
-        print_json([described(trial) for trial in trials])
-        return
+    yield [described(trial) for trial in trials]
     rows = [
         [each.id, each.state, each.arm, _text(each.reward), _cells(each), each.by or ""]
         for each in trials
@@ -326,71 +303,62 @@ def trials_command(
     print_table(f"{len(trials)} trials", headers, rows)
 
 
-@app.command("retract")
+@app.add("retract")
 def retract_command(
     trial: Number,
     why: Why,
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     key: Key = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Take a reward back, and list the frozen policies that were learnt from it."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         recall = current.retract(trial, why, key=key)
-    show_recall(recall, "retracted", json)
+    yield from show_recall(recall, "retracted")
 
 
-@app.command("correct", context_settings=_NUMBERS)
+@app.add("correct", context_settings=_NUMBERS)
 def correct_command(
     trial: Number,
     reward: Annotated[str, typer.Argument(help="The right reward.")],
     why: Why,
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     key: Key = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Replace a reward by the right one, and say which frozen policies rest on it."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         recall = current.correct(trial, read_reward(reward), why, key=key)
-    show_recall(recall, "corrected", json)
+    yield from show_recall(recall, "corrected")
 
 
-@app.command("freeze")
+@app.add("freeze")
 def freeze_command(
     name: Annotated[str, typer.Argument(help="A name for the policy.")],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Changing,
     output: Output = None,
     fallback: SafeArm = None,
     tolerance: Most = None,
     key: Key = None,
-    by: By = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Freeze a policy, and keep it in the campaign."""
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         safe = None if fallback is None else read_arm(fallback, current)
-        _check_file(output, database)  # first: what is frozen stays frozen
+        _check_file(output, place.database)  # first: what is frozen stays frozen
         current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
-        _give(current, name, output, json)
+        found = _given(current, name, output)
+    yield from _show(name, *found)
 
 
-@app.command("policy")
+@app.add("policy")
 def policy_command(
     name: Annotated[str, typer.Argument(help="The name of a frozen policy.")],
-    database: Where = FILE,
-    campaign: Which = None,
+    place: Place,
     output: Output = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Show a policy that was frozen before, or write it to a file again."""
-    with opened(database, campaign) as current:
-        _check_file(output, database)
-        _give(current, name, output, json)
+    with opened(place) as current:
+        _check_file(output, place.database)
+        found = _given(current, name, output)
+    yield from _show(name, *found)
 
 
 def _check_file(output: Path | None, database: str) -> None:
@@ -402,17 +370,18 @@ def _check_file(output: Path | None, database: str) -> None:
         check_output(output, [str(known.url.database)] if known.is_file else [])
 
 
-def _give(campaign: Any, name: str, output: Path | None, json: bool) -> None:
-    """Write a frozen policy to a file, if one is named, and show it."""
-    from contextgap.cli.policies import print_policy
-
+def _given(campaign: Any, name: str, output: Path | None) -> tuple[Any, Any]:
+    """Return a frozen policy and what is known of it; write it to a file, if one is named."""
     policy = campaign.policy(name)
     if output is not None:
         policy.save(output)
-    if json:
-        known = next(each for each in campaign.policies() if each.name == name)
-        print_json({**vars(known), "card": policy.card.describe()})
-        return
+    return policy, next(each for each in campaign.policies() if each.name == name)
+
+
+def _show(name: str, policy: Any, known: Any) -> Iterator[Any]:
+    from contextgap.cli.policies import print_policy
+
+    yield {**vars(known), "card": policy.card.describe()}
     print_policy(f"policy {name}", policy)
 
 
@@ -437,7 +406,6 @@ def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any
 
 
 def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
-    """Say which levels of the trials' contexts a learner had never met before it was asked."""
     table = learner.state.schema.table
     if table is None:
         return
@@ -455,7 +423,6 @@ def read_cell(word: str, kind: Kind | None = None) -> Any:
 
 
 def read_reward(word: str) -> float:
-    """Return a reward."""
     number = to_number(word)
     if number is None:
         raise ValueError(f"the reward must be a number, such as 1 for yes, got {word!r}")
@@ -468,27 +435,20 @@ def read_arm(word: str, campaign: Any) -> Any:
 
 
 def described(trial: Any) -> dict[str, Any]:
-    """Return a trial for machines."""
     values = {name: value for name, value in vars(trial).items() if name != "id"}
     return {"trial": trial.id, **values}
 
 
-def show_trial(trial: Any, json: bool) -> None:
-    """Print one trial."""
-    if json:
-        print_json(described(trial))
-        return
+def show_trial(trial: Any) -> Iterator[Any]:
+    yield described(trial)
     reward = "" if trial.reward is None else f", reward {trial.reward:.6g}"
     # Without rich, which is slow to load.
     typer.echo(f"trial {trial.id}: {trial.arm} at {_cells(trial)}, {trial.state}{reward}")
 
 
-def show_recall(recall: Any, what: str, json: bool) -> None:
-    """Print what a retraction or correction means for frozen policies."""
-    if json:
-        policies = [vars(policy) for policy in recall.policies]
-        print_json({"trial": recall.trial, what: True, "policies": policies})
-        return
+def show_recall(recall: Any, what: str) -> Iterator[Any]:
+    policies = [vars(policy) for policy in recall.policies]
+    yield {"trial": recall.trial, what: True, "policies": policies}
     out.print(f"trial {recall.trial} {what}")
     if not recall.policies:
         out.print("no frozen policy rests on it")
@@ -519,13 +479,12 @@ PoolFile = Annotated[
 ]
 
 
-@app.command("sheet")
+@app.add("sheet")
 def sheet_command(
+    place: Changing,
     count: Annotated[
         int | None, typer.Option("-n", help="How many new trials to ask for.", min=1)
     ] = None,
-    database: Where = FILE,
-    campaign: Which = None,
     contexts: ContextsFile = None,
     pool: PoolFile = None,
     once: Annotated[
@@ -541,7 +500,6 @@ def sheet_command(
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before telling, on a terminal.")
     ] = False,
-    by: By = None,
     json: Json = False,
 ) -> None:
     """Write trials as a CSV sheet to fill in, or read a filled-in sheet back.
@@ -552,7 +510,7 @@ def sheet_command(
 
     The default pool is the reference contexts of the campaign.
     """
-    with opened(database, campaign, by) as current:
+    with opened(place) as current:
         if filled is not None and (count, contexts, pool) != (None, None, None):
             raise ValueError("--import tells rewards; -n, --contexts and --pool ask for new trials")
         if filled is None and (dry_run or yes):
@@ -560,7 +518,7 @@ def sheet_command(
         if count is None and (contexts, pool, once) != (None, None, False):
             raise ValueError("--contexts, --pool and --once need -n, how many trials to ask for")
         if filled is not None:
-            _import(current, _read_filled(filled), dry_run, yes, json)
+            _import(current, filled, dry_run, yes, json)
             return
         if count is None:
             trials = current.find_trials("open")
@@ -575,7 +533,6 @@ def sheet_command(
 def _ask(
     campaign: Any, count: int, contexts: Path | None, pool: Path | None, once: bool
 ) -> list[Any]:
-    """Ask for new trials."""
     from contextgap.tables.files import read_sheet
 
     if contexts is not None and pool is not None:
@@ -600,7 +557,6 @@ def _ask(
 
 
 def _table(campaign: Any, sheet: Sheet) -> Any:
-    """Return the contexts in a file, with the campaign's columns if these are known."""
     kinds = campaign.learner().columns
     return sheet.table(sheet.others([]) if kinds is None else list(kinds), kinds)
 
@@ -619,7 +575,6 @@ def _write(trials: list[Any]) -> None:
 
 
 def _quoted(cell: Any) -> Any:
-    """Return text that no spreadsheet takes for a formula: such text gets an apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
@@ -628,17 +583,13 @@ def _unquoted(cell: Any) -> Any:
     return cell[1:] if quoted else cell
 
 
-def _read_filled(path: Path) -> Sheet:
-    """Return a sheet that was filled in, without the apostrophes that it was written with."""
+def _import(campaign: Any, path: Path, dry_run: bool, yes: bool, json: bool) -> None:
+    """Show what a sheet that was filled in would tell, and tell it."""
     from contextgap.tables.files import read_sheet
 
     sheet = read_sheet(path)
     cells = tuple([_unquoted(cell) for cell in column] for column in sheet.cells)
-    return replace(sheet, columns=tuple(map(_unquoted, sheet.columns)), cells=cells)
-
-
-def _import(campaign: Any, sheet: Sheet, dry_run: bool, yes: bool, json: bool) -> None:
-    """Show what would be told, and tell it."""
+    sheet = replace(sheet, columns=tuple(map(_unquoted, sheet.columns)), cells=cells)
     told, known = _read(campaign, sheet)
     if not json:
         rows = [[trial.id, trial.arm, trial.state, repr(reward)] for trial, reward in told]
@@ -656,7 +607,6 @@ def _import(campaign: Any, sheet: Sheet, dry_run: bool, yes: bool, json: bool) -
 
 
 def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[int]]:
-    """Return the trials with new rewards, and those whose reward was told before."""
     told, known = [], []
     seen: dict[int, str] = {}
     cells = zip(sheet.cells_of("trial"), sheet.cells_of("reward"), strict=True)
@@ -691,7 +641,6 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
 
 
 def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
-    """Raise if a row has another arm or context than the trial was asked for."""
     from contextgap.team.campaign.values import context_cells
 
     where = f"{sheet.path}, {sheet.places[row]}"

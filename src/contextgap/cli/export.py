@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,9 +14,9 @@ import numpy as np
 import typer
 
 from contextgap.base.files import check_output
-from contextgap.cli.options import Json
+from contextgap.cli.options import Answer
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
-from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
+from contextgap.cli.terminal import noting_warnings, out, print_table
 from contextgap.export import decision_rule
 from contextgap.export.c import CExport
 from contextgap.export.c.build import (
@@ -39,17 +39,46 @@ _ENOUGH = 0.97  # or almost as many
 _ELIGIBLE = 0.6  # share of the arms that random masks make eligible
 
 
-def export_command(
-    policy: PolicyFile,
-    onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None,
-    c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None,
-    float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False,
+@dataclass(frozen=True)
+class Exports:
+    """The options that say what to write, and where."""
+
+    onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None
+    c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None
+    float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False
     explain: Annotated[
         bool, typer.Option("--explain", help="Widths, gaps and certificates too.")
-    ] = False,
+    ] = False
     prefix: Annotated[
         str, typer.Option(help="Prefix of all names in C, to link several policies.")
-    ] = DEFAULT_PREFIX,
+    ] = DEFAULT_PREFIX
+    eligible: Annotated[
+        bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
+    ] = False
+
+    def write(self, policy: Policy, contexts: Any) -> tuple[OnnxFile | None, CExport | None]:
+        graph, code = None, None
+        how: Any = {"float32": self.float32, "eligible": self.eligible}
+        if self.onnx is not None:
+            graph = policy.to_onnx(self.onnx, explain=self.explain, **how)
+        if self.c is not None:
+            how |= {"certificates": self.explain, "prefix": self.prefix}
+            code = policy.to_c(self.c, contexts=_thinned(contexts), **how)
+        return graph, code
+
+    def bytes(self, policy: Policy, contexts: Any) -> int:
+        """Return the size of the larger export."""
+        with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
+            onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
+            trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
+            with warnings.catch_warnings(action="ignore"):  # of what is not kept
+                graph, code = trial.write(policy, contexts)
+        return max(graph.size if graph else 0, code.rom_bytes if code else 0)
+
+
+def export_command(
+    policy: PolicyFile,
+    exports: Exports,
     contexts: ContextFile = None,
     max_bytes: Annotated[
         int | None,
@@ -58,81 +87,48 @@ def export_command(
     policy_out: Annotated[
         Path | None, typer.Option(help="Policy file for what --max-bytes makes.")
     ] = None,
-    eligible: Annotated[
-        bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
-    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the compression.", min=0)] = 0,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Write a policy as an ONNX graph, as C99, or as both."""
-    with complaints():
-        if onnx is None and c is None:
-            raise ValueError("nothing to write: give --onnx FILE, --c DIR or both")
-        if policy_out is not None and max_bytes is None:
-            raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
-        for written in (onnx, policy_out):
-            if written is not None:
-                check_output(written, [policy, *([] if contexts is None else [contexts])])
-        rule = Policy.load(policy)
-        rows = None if contexts is None else read_contexts(rule, contexts)
-        exports = _Exports(onnx, c, float32, explain, rows, prefix, eligible)
-        report = None
-        if max_bytes is not None:
-            rule, report = _compressed(rule, max_bytes, exports, seed)
-        if policy_out is not None:
-            rule.save(policy_out)
-        with noting_warnings():
-            graph, code = exports.write(rule)
-    if json:
-        print_json(_described(rule, graph, code, report, policy_out))
-        return
+    if exports.onnx is None and exports.c is None:
+        raise ValueError("nothing to write: give --onnx FILE, --c DIR or both")
+    if policy_out is not None and max_bytes is None:
+        raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
+    for written in (exports.onnx, policy_out):
+        if written is not None:
+            check_output(written, [policy, *([] if contexts is None else [contexts])])
+    rule = Policy.load(policy)
+    rows = None if contexts is None else read_contexts(rule, contexts)
+    report = None
+    if max_bytes is not None:
+        rule, report = _compressed(rule, max_bytes, exports, rows, seed)
+    if policy_out is not None:
+        rule.save(policy_out)
+    with noting_warnings():
+        graph, code = exports.write(rule, rows)
+    yield _described(rule, graph, code, report, policy_out)
     if report is not None:
         _print_compression(report)
     if graph is not None:
-        _print_graph(rule, graph, float32)
+        found: list[tuple[str, Any]] = [
+            ("file", f"{graph.size} bytes"),
+            ("operators", f"opset {graph.opset}"),
+            ("outputs", ", ".join(graph.outputs)),
+        ]
+        numbers = "float32" if exports.float32 else "float64"
+        _print_export("ONNX", rule, numbers, found, graph.path)
     if code is not None:
-        _print_code(rule, code, float32)
+        arm = "default arm" if rule.fallback is None else "fallback arm"
+        found = [
+            ("ROM, constants", f"{code.rom_bytes} bytes"),
+            ("RAM, on the stack", f"{code.ram_bytes} bytes"),
+            (arm, f"{code.default_arm}, {label_text(rule.arms[code.default_arm])}"),
+            ("near ties in the self-test", code.near_ties),
+        ]
+        numbers = "float" if exports.float32 else "double"
+        _print_export("C99", rule, numbers, found, code.source.parent)
     if policy_out is not None:
         out.print(f"policy: {policy_out}")
-
-
-@dataclass(frozen=True)
-class _Exports:
-    """What to write, and where."""
-
-    onnx: Path | None
-    c: Path | None
-    float32: bool
-    explain: bool
-    contexts: Any
-    prefix: str
-    eligible: bool
-
-    def write(self, policy: Policy) -> tuple[OnnxFile | None, CExport | None]:
-        graph, code = None, None
-        if self.onnx is not None:
-            graph = policy.to_onnx(
-                self.onnx, float32=self.float32, explain=self.explain, eligible=self.eligible
-            )
-        if self.c is not None:
-            code = policy.to_c(
-                self.c,
-                float32=self.float32,
-                certificates=self.explain,
-                contexts=_thinned(self.contexts),
-                prefix=self.prefix,
-                eligible=self.eligible,
-            )
-        return graph, code
-
-    def bytes(self, policy: Policy) -> int:
-        """Return the size of the larger export."""
-        with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
-            onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
-            trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
-            with warnings.catch_warnings(action="ignore"):  # of what is not kept
-                graph, code = trial.write(policy)
-        return max(graph.size if graph else 0, code.rom_bytes if code else 0)
 
 
 def _thinned(contexts: Any) -> Any:
@@ -143,7 +139,7 @@ def _thinned(contexts: Any) -> Any:
 
 
 def _compressed(
-    policy: Policy, most: int, exports: _Exports, seed: int
+    policy: Policy, most: int, exports: Exports, contexts: Any, seed: int
 ) -> tuple[Policy, CompressionReport]:
     """Return a policy whose exports take at most ``most`` bytes.
 
@@ -153,10 +149,8 @@ def _compressed(
     """
 
     def attempt(limit: int) -> tuple[tuple[Policy, CompressionReport], int]:
-        made = compress(
-            policy, bytes=limit, contexts=exports.contexts, float32=exports.float32, seed=seed
-        )
-        return made, exports.bytes(made[0])
+        made = compress(policy, bytes=limit, contexts=contexts, float32=exports.float32, seed=seed)
+        return made, exports.bytes(made[0], contexts)
 
     made, size = attempt(most)
     fitting, low, high = (made, most, most) if size <= most else (None, 0, most)
@@ -223,37 +217,18 @@ def _print_compression(report: CompressionReport) -> None:
     print_table("compressed" if before != after else "small enough as it was", ["", ""], rows)
 
 
-def _print_graph(policy: Policy, graph: OnnxFile, float32: bool) -> None:
-    rows = [
-        *_rule_rows(policy, "float32" if float32 else "float64"),
-        ["file", f"{graph.size} bytes"],
-        ["operators", f"opset {graph.opset}"],
-        ["outputs", ", ".join(graph.outputs)],
-    ]
-    print_table("ONNX", ["", ""], rows)
-    out.print(f"written to {graph.path}")
-
-
-def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
-    arm = "default arm" if policy.fallback is None else "fallback arm"
-    rows = [
-        *_rule_rows(policy, "float" if float32 else "double"),
-        ["ROM, constants", f"{code.rom_bytes} bytes"],
-        ["RAM, on the stack", f"{code.ram_bytes} bytes"],
-        [arm, f"{code.default_arm}, {label_text(policy.arms[code.default_arm])}"],
-        ["near ties in the self-test", code.near_ties],
-    ]
-    print_table("C99", ["", ""], [[name, str(value)] for name, value in rows])
-    out.print(f"written to {code.source.parent}")
-
-
-def _rule_rows(policy: Policy, numbers: str) -> list[list[Any]]:
+def _print_export(
+    title: str, policy: Policy, numbers: str, rows: Sequence[Sequence[Any]], written: Path
+) -> None:
     sizes = policy.state.model.support_sizes(policy.state.active)
-    return [
-        ["deploys by", type(policy.method.recommender).__name__],
-        ["points per arm", ", ".join(map(str, sizes))],
-        ["numbers", numbers],
+    shown = [
+        ("deploys by", type(policy.method.recommender).__name__),
+        ("points per arm", ", ".join(map(str, sizes))),
+        ("numbers", numbers),
+        *rows,
     ]
+    print_table(title, ["", ""], [[name, str(value)] for name, value in shown])
+    out.print(f"written to {written}")
 
 
 def verify_command(
@@ -273,8 +248,7 @@ def verify_command(
     agreement: Annotated[
         float, typer.Option(help="Least share of equal decisions in float32.", min=0, max=1)
     ] = 0.99,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
     Statuses and certificates are compared too, if the export has them.
@@ -283,7 +257,7 @@ def verify_command(
 
     Near ties, where rounding decides, do not count as differences.
     """
-    with complaints(), _compiler_errors():
+    with _compiler_errors():
         rule = Policy.load(policy)
         export, notice = _open(exported, compiler, prefix)
         _check_same_shape(rule, export, exported)
@@ -309,27 +283,22 @@ def verify_command(
         reasons += each.reasons(f"{name}, some arms eligible", least)
     if self_test is not None and not self_test[0]:
         reasons.append("the self-test failed")
-    if json:
-        print_json(
-            {
-                "export": str(exported),
-                "float32": single,
-                "contexts": {name: each.described() for name, each in compared.items()},
-                "eligible": {name: each.described() for name, each in among.items()} or None,
-                "self_test": self_test and {"passed": self_test[0], "output": self_test[1]},
-                "passed": not reasons,
-            }
-        )
-    else:
-        _print_comparison(f"{notice}, {export.dtype}", compared)
-        if among:
-            _print_comparison("among some of the arms, at random", among)
-        if self_test is not None:
-            out.print(f"self-test: {self_test[1]}", soft_wrap=False)
-        different = sum(each.parity.different for each in (*compared.values(), *among.values()))
-        out.print(_verdict(reasons, different), soft_wrap=False)
-    if reasons:
-        raise typer.Exit(1)
+    answer = {
+        "export": str(exported),
+        "float32": single,
+        "contexts": {name: each.described() for name, each in compared.items()},
+        "eligible": {name: each.described() for name, each in among.items()} or None,
+        "self_test": self_test and {"passed": self_test[0], "output": self_test[1]},
+        "passed": not reasons,
+    }
+    yield Answer(answer, int(bool(reasons)))
+    _print_comparison(f"{notice}, {export.dtype}", compared)
+    if among:
+        _print_comparison("among some of the arms, at random", among)
+    if self_test is not None:
+        out.print(f"self-test: {self_test[1]}", soft_wrap=False)
+    different = sum(each.parity.different for each in (*compared.values(), *among.values()))
+    out.print(_verdict(reasons, different), soft_wrap=False)
 
 
 def _verdict(reasons: list[str], different: int) -> str:
@@ -385,7 +354,6 @@ def _compiler_errors() -> Iterator[None]:
 
 
 def _check_same_shape(policy: Policy, export: Any, path: Path) -> None:
-    """Raise if the export cannot be of this policy."""
     rule = decision_rule(policy)
     names = list(column_names(rule.columns, rule.inputs))
     pairs: dict[str, tuple[Any, Any]] = {

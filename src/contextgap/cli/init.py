@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json as js
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +13,7 @@ import numpy as np
 import typer
 
 from contextgap.base.files import whole_file
-from contextgap.cli.options import Json
-from contextgap.cli.terminal import answer, complaints
+from contextgap.cli.terminal import out
 
 _ROWS = 120
 _CELLS = [
@@ -53,21 +53,19 @@ policy.save("policy.cgap")""",
 
 def init_command(
     folder: Annotated[Path, typer.Argument(help="A new or empty folder.")] = Path(),
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Write a small project into an empty folder: trials.csv, explore.py and explore.ipynb."""
-    with complaints():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ValueError(f"{folder} is not empty; name a new folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_trials(folder / "trials.csv")
-        for name, text in (("explore.py", _script()), ("explore.ipynb", _notebook())):
-            with whole_file(folder / name, text=True) as file:
-                file.write(text)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} is not empty; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_trials(folder / "trials.csv")
+    for name, text in (("explore.py", _script()), ("explore.ipynb", _notebook())):
+        with whole_file(folder / name, text=True) as file:
+            file.write(text)
     written = [str(folder / name) for name in ("trials.csv", "explore.py", "explore.ipynb")]
     enter = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    shown = f"wrote {', '.join(written)}\nnext: {enter}python explore.py"
-    answer(json, {"written": written}, shown)
+    yield {"written": written}
+    out.print(f"wrote {', '.join(written)}\nnext: {enter}python explore.py")
 
 
 def _write_trials(path: Path) -> None:
@@ -88,7 +86,6 @@ def _write_trials(path: Path) -> None:
 
 
 def _script() -> str:
-    """Return all cells as one script; text becomes comments."""
     parts = []
     for kind, text in _CELLS:
         lines = text.splitlines()

@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,18 +19,13 @@ from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import (
     AnySeed,
     Bandwidth,
-    CategoryColumns,
-    CyclicColumns,
+    ColumnOptions,
     Dask,
-    Exclude,
-    Json,
-    Missing,
     Most,
     SafeArm,
     Separator,
     SkipMissing,
     cluster,
-    given_kinds,
     list_option,
 )
 from contextgap.cli.policies import (
@@ -41,21 +36,13 @@ from contextgap.cli.policies import (
     print_settings,
     read_features,
 )
-from contextgap.cli.terminal import (
-    complaints,
-    noting_warnings,
-    out,
-    phases,
-    print_json,
-    print_table,
-)
+from contextgap.cli.terminal import noting_warnings, out, phases, print_table
 from contextgap.kernels import Gaussian
 from contextgap.learner.bulk.learning import columns_for, learn_trials
 from contextgap.learner.bulk.partitions import partitions_of
 from contextgap.learner.bulk.passes import SAMPLE
 from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
-from contextgap.models.tuning import Tuning
 from contextgap.tables.files import files_named, read_blocks
 from contextgap.tables.logs import VOWPAL, suffix_of
 from contextgap.tables.trials import Trials
@@ -76,10 +63,8 @@ def learn_command(
         list[str] | None,
         list_option("Context columns, comma-separated; all others by default."),
     ] = None,
-    exclude: Exclude = None,
-    category: CategoryColumns = None,
-    cyclic: CyclicColumns = None,
-    missing: Missing = None,
+    *,
+    columns: ColumnOptions,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     minimize: Annotated[
@@ -120,10 +105,9 @@ def learn_command(
     card_rows: CardRows = None,
     seed: AnySeed = 0,
     dask: Dask = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Make a policy from logged trials."""
-    with complaints(), from_standard_input(log) as files:
+    with from_standard_input(log) as files:
         check_output(output, [*files, *([] if arm_features is None else [arm_features])])
         if all(suffix_of(path) in VOWPAL for path in files):  # their columns are known
             propensity = propensity or "propensity"
@@ -133,19 +117,20 @@ def learn_command(
             arm=arm,
             reward=reward,
             context=None if context is None else tuple(context),
-            exclude=tuple(exclude or ()),
+            exclude=tuple(columns.exclude or ()),
             propensity=propensity,
             censored=censored,
             cost=cost,
             eligible=tuple(eligible or ()),
-            kinds=given_kinds(category, cyclic),
-            missing=tuple(missing or ()),
+            kinds=columns.kinds,
+            missing=tuple(columns.missing or ()),
         )
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}
         partitions = partitions_of(files, separator)
         quick = sum(each.size for each in partitions) <= SAMPLE
-        with phases(quiet=quick) as watch, _client(dask) as client, noting_warnings():
+        remote = nullcontext() if dask is None else cluster(dask)
+        with phases(quiet=quick) as watch, remote as client, noting_warnings():
             learnt = learn_trials(
                 partitions,
                 trials,
@@ -163,15 +148,18 @@ def learn_command(
             )
         policy, tuning = learnt.policy, learnt.tuning
         policy.save(output)
-    if json:
-        described_tuning = None if tuning is None else tuning.describe()
-        print_json({**described(policy), "tuning": described_tuning, "policy": str(output)})
-        return
+    described_tuning = None if tuning is None else tuning.describe()
+    yield {**described(policy), "tuning": described_tuning, "policy": str(output)}
     names = Path(log[0]).name if len(log) == 1 else f"{len(log)} files"
     names = "the standard input" if log == ["-"] else names
     print_settings(f"learnt from {learnt.rows} trials in {names}", policy)
     if tuning is not None:
-        _print_tuning(tuning)
+        rows = []
+        for each in tuning.candidates:
+            mark = "chosen" if each.name == tuning.chosen else ""
+            rows.append([each.name, each.advantage, f"{100 * each.explained:.1f} %", mark])
+        print_table("models tried", ["model", "nats", "explained", ""], rows)
+        out.print(f"{tuning.chosen}: {tuning.reason}", soft_wrap=False)
     print_card(policy)
     out.print(f"policy: {output}")
 
@@ -201,10 +189,6 @@ def _kind_of(given: bytes) -> str:
     return ".vw" if re.match(rb"(shared|[0-9]+:\S+:\S+|)\s*\|", first) else ".csv"
 
 
-def _client(dask: str | None) -> AbstractContextManager[Any]:
-    return nullcontext() if dask is None else cluster(dask)
-
-
 def _settings(
     table: Any, trials: Trials, bandwidth: float | None, ridge: float | None
 ) -> dict[str, Any]:
@@ -221,12 +205,3 @@ def _settings(
     if bandwidth is not None:
         kernel = replace(kernel, bandwidth=bandwidth)
     return {"kernel": kernel, "ridge": ridge, "prior_mean": "auto"}
-
-
-def _print_tuning(tuning: Tuning) -> None:
-    rows = []
-    for each in tuning.candidates:
-        mark = "chosen" if each.name == tuning.chosen else ""
-        rows.append([each.name, each.advantage, f"{100 * each.explained:.1f} %", mark])
-    print_table("models tried", ["model", "nats", "explained", ""], rows)
-    out.print(f"{tuning.chosen}: {tuning.reason}", soft_wrap=False)

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
 
 from contextgap.base.names import study_import
+from contextgap.cli.terminal import complaints, print_json
 from contextgap.methods.method import METHODS
 from contextgap.tables.cells import to_number
 from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
 
 
 def names_in(texts: Iterable[str] | None) -> list[str] | None:
-    """Return the names in comma-separated lists, one after the other."""
     if texts is None:
         return None
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
 def numbers_in(option: str, texts: Sequence[str], such_as: str) -> list[float]:
-    """Return the numbers that an option lists."""
     try:
         return [float(text) for text in texts]
     except ValueError:
@@ -104,35 +104,88 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 CORES = os.cpu_count() or 1
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take dataclasses of options, whose fields typer sees in their place."""
-    hints = get_type_hints(command, include_extras=True)
+class Answer(NamedTuple):
+    """What a command answers programs, where its exit status is not 0."""
+
+    value: Any
+    status: int
+
+
+def command(function: Callable[..., Iterator[Any] | None]) -> Callable[..., None]:
+    """Return a command for typer, which sees the fields of dataclasses of options in their place.
+
+    A generator yields the answer for programs, an ``Answer`` if it may fail, and then prints it for
+    people. It gets the option ``--json``, with which the latter is left out, and errors that a user
+    can fix become one line.
+    """
+    hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {}
-    shown: list[inspect.Parameter] = []
-    for name, given in inspect.signature(command).parameters.items():
-        entries = [(name, hints[name], given.default)]
+    entries: list[tuple[str, Any, Any]] = []
+    for name, given in inspect.signature(function).parameters.items():
         if is_dataclass(hints[name]):
             groups[name] = hints[name]
             types = get_type_hints(hints[name], include_extras=True)
-            entries = [(each.name, types[each.name], each.default) for each in fields(hints[name])]
-        shown += [
-            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=usual)
-            for each, kind, usual in entries
-        ]
+            entries += [
+                (each.name, types[each.name], each.default) for each in fields(groups[name])
+            ]
+        else:
+            entries.append((name, hints[name], given.default))
+    answers = inspect.isgeneratorfunction(function)
+    if answers:
+        entries.append(("json", Json, False))
 
-    @wraps(command)
+    @wraps(function)
     def called(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
-        command(**given)
+        if not answers:
+            function(**given)
+            return
+        json, steps = given.pop("json"), cast("Iterator[Any]", function(**given))
+        with complaints():
+            found = next(steps)
+        value, status = found if isinstance(found, Answer) else (found, 0)
+        if json:
+            print_json(value)
+        else:
+            deque(steps, maxlen=0)
+        if status:
+            raise typer.Exit(status)
 
+    shown = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=usual)
+        for name, kind, usual in entries
+    ]
     called.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # as inspect reads
     called.__annotations__ = {each.name: each.annotation for each in shown}
     return called
 
 
+@dataclass(frozen=True)
+class ColumnOptions:
+    """The options that say what is in the columns of a table."""
+
+    exclude: Exclude = None
+    category: CategoryColumns = None
+    cyclic: CyclicColumns = None
+    missing: Missing = None
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        return given_kinds(self.category, self.cyclic)
+
+
+class Commands(typer.Typer):
+    """Commands below one name."""
+
+    def __init__(self, about: str) -> None:
+        super().__init__(help=about, no_args_is_help=True, pretty_exceptions_enable=False)
+
+    def add(self, name: str, **how: Any) -> Callable[[Callable[..., Any]], Any]:
+        return lambda function: self.command(name, **how)(command(function))
+
+
 def given_kinds(category: Sequence[str] | None, cyclic: Sequence[str] | None) -> dict[str, Kind]:
-    """Return the kinds of the columns that the user named."""
     given: dict[str, Kind] = {name: Category() for name in category or []}
     for each in cyclic or []:
         name, _, period = each.partition("=")
@@ -150,6 +203,5 @@ def given_kinds(category: Sequence[str] | None, cyclic: Sequence[str] | None) ->
 
 @contextmanager
 def cluster(dask: str) -> Iterator[Any]:
-    """Give a client of the Dask cluster at an address."""
     with study_import("distributed", "dask").Client(dask) as client:
         yield client

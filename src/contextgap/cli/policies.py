@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeAlias, cast
+from typing import IO, Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -26,24 +26,28 @@ from contextgap.base.components import Component
 from contextgap.base.files import check_output, whole_file
 from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
-from contextgap.cli.options import CORES, Json, Separator, list_option
+from contextgap.cli.options import (
+    CORES,
+    Answer,
+    ColumnOptions,
+    Json,
+    Separator,
+    list_option,
+)
 from contextgap.cli.terminal import (
     Forecast,
-    answer,
     complaints,
     noting_warnings,
     out,
     phases,
     plain,
-    print_json,
     print_table,
     say_warning,
 )
 from contextgap.insight.learnt import bandwidths_by_column
 from contextgap.policy import Policy, Status
-from contextgap.policy.fallback import Fallback
 from contextgap.tables.cells import is_missing_number, to_number
-from contextgap.tables.columns import Category, Columns, Cyclic, Date, Kind
+from contextgap.tables.columns import Category, Columns, Cyclic, Date
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.files import (
     BLOCK,
@@ -84,18 +88,18 @@ def kind_of_bounds(probability: float | None) -> str:
     return f"holds with probability {probability:g}"
 
 
-def show_command(policy: PolicyFile, json: Json = False) -> None:
+def show_command(policy: PolicyFile) -> Iterator[Any]:
     """Show what a policy file holds."""
-    with complaints():
-        rule = Policy.load(policy)
-    if json:
-        print_json(described(rule))
-        return
+    rule = Policy.load(policy)
+    yield described(rule)
     print_policy(str(policy), rule)
 
 
 def described(policy: Policy) -> dict[str, Any]:
-    """Return what a policy holds, for machines."""
+    table = policy.state.schema.table
+    safe = None if policy.fallback is None else policy.fallback.describe()
+    if safe is not None and table is not None and safe["low"]:  # in the words of the table
+        safe["seen"] = table.seen(safe.pop("low"), safe.pop("high"))
     return {
         "arms": list(policy.arms),
         "observations": {str(arm): count for arm, count in policy.counts.items()},
@@ -110,19 +114,9 @@ def described(policy: Policy) -> dict[str, Any]:
         "bandwidths": bandwidths_by_column(policy),
         "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if has_card(policy) else None,
-        "fallback": None if policy.fallback is None else _described_fallback(policy),
+        "fallback": safe,
         "provenance": policy.provenance.describe(),
     }
-
-
-def _described_fallback(policy: Policy) -> dict[str, Any]:
-    """Return a fallback for machines, with what was seen in the words of the table."""
-    fallback, table = cast(Fallback, policy.fallback), policy.state.schema.table
-    described = fallback.describe()
-    if table is None or not fallback.low:
-        return described
-    low, high = described.pop("low"), described.pop("high")
-    return {**described, "seen": table.seen(low, high)}
 
 
 def _short(part: Component) -> str:
@@ -131,13 +125,11 @@ def _short(part: Component) -> str:
 
 
 def print_policy(title: str, policy: Policy) -> None:
-    """Print what a policy holds, and last how good it is."""
     print_settings(title, policy)
     print_card(policy)
 
 
 def print_settings(title: str, policy: Policy) -> None:
-    """Print what a policy holds, but for its score card."""
     bandwidths = bandwidths_by_column(policy)
     rows: list[list[Any]] = [
         ["deploys by", policy.state.rules.deployment],
@@ -176,14 +168,12 @@ def _columns_in_words(policy: Policy) -> str:
         return f"{policy.dimension} numbers"
     if policy.state.schema.table is None:
         return ", ".join(policy.kinds)
-    return ", ".join(f"{name}: {_kind_in_words(kind)}" for name, kind in policy.kinds.items())
-
-
-def _kind_in_words(kind: Kind) -> str:
-    name = type(kind).__name__.lower()
-    if isinstance(kind, Cyclic):
-        name = f"{name} {kind.period:g}"
-    return f"{name} with missing values" if kind.missing else name
+    found = []
+    for name, kind in policy.kinds.items():
+        period = f" {kind.period:g}" if isinstance(kind, Cyclic) else ""
+        missing = " with missing values" if kind.missing else ""
+        found.append(f"{name}: {type(kind).__name__.lower()}{period}{missing}")
+    return ", ".join(found)
 
 
 def has_card(policy: Policy) -> bool:
@@ -192,7 +182,6 @@ def has_card(policy: Policy) -> bool:
 
 
 def print_card(policy: Policy) -> None:
-    """Print the score card and its warnings, if there are rewards enough for one."""
     if not has_card(policy):
         return
     card = policy.card
@@ -203,7 +192,6 @@ def print_card(policy: Policy) -> None:
 
 
 def read_contexts(policy: Policy, path: Path) -> Any:
-    """Return the contexts in a file, checked as the policy's own."""
     sheet = read_sheet(path)
     encoded_in(sheet, policy)
     return _table(sheet, policy)
@@ -219,7 +207,6 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
 
 
 def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
-    """Return the features of arms in a file by the texts in its column ``arm``."""
     sheet = read_sheet(path)
     names = [name for name in sheet.columns if name != arm]
     arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
@@ -232,30 +219,25 @@ def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
 
 
 def described_table(
-    sheet: Sheet,
-    names: Sequence[str],
-    kinds: Mapping[str, Kind],
-    missing: Sequence[str] = (),
+    path: Path, said: ColumnOptions, columns: Sequence[str] | None = None
 ) -> tuple[Any, Columns | None]:
-    """Return columns of a table, and what they hold; None unless the user said something of it."""
+    """Return the contexts in a file, and what they hold; None unless the user said something of it.
+
+    ``columns`` are those of a context, all by default; a name that is mistyped is an error.
+    """
+    sheet, exclude = read_sheet(path), said.exclude or ()
+    for name in exclude:
+        sheet.cells_of(name)
+    with noting_warnings():
+        names = [each for each in columns or sheet.others(()) if each not in exclude]
+    if not names:
+        raise ValueError(f"{path}: no column is left as context")
+    kinds, missing = said.kinds, said.missing or ()
     check_columns([*kinds, *missing], names)
     table = sheet.table(names, kinds)
     if not kinds and not missing:
         return table, None
     return table, Columns.from_table(table, **kinds).with_missing(missing)
-
-
-def context_columns(
-    sheet: Sheet, exclude: Sequence[str] | None, columns: Sequence[str] | None = None
-) -> list[str]:
-    """Return ``columns``, or all, but those excluded; a name that is mistyped is an error."""
-    for name in exclude or ():
-        sheet.cells_of(name)
-    with noting_warnings():
-        names = [each for each in columns or sheet.others(()) if each not in (exclude or ())]
-    if not names:
-        raise ValueError(f"{sheet.path}: no column is left as context")
-    return names
 
 
 def _table(sheet: Sheet, policy: Policy) -> Any:
@@ -312,7 +294,15 @@ def recommend_command(
     new: set[str] = set()
     with complaints():
         if output is not None:
-            _check_answers(output, json=json)
+            if json:
+                raise ValueError(
+                    f"--json prints the answers, and nothing is written to {output}; leave one"
+                )
+            suffix = suffix_of(output)
+            if suffix in _NOT_WRITTEN or (suffix in PARQUET and output.suffix.lower() == ".gz"):
+                raise ValueError(
+                    f"{output}: known are .csv, .tsv and .parquet files, and .gz of text"
+                )
             check_output(output, [policy])
         rule = Policy.load(policy)
         files = files_named(contexts)
@@ -352,7 +342,6 @@ def recommend_command(
 
 
 def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
-    """Yield tables; raise where one has other columns than the first."""
     first = None
     for sheet in sheets:
         first = first or sheet
@@ -386,7 +375,6 @@ def _answered(
     unknown: set[str],
     new: set[str],
 ) -> Answers:
-    """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
     among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, unknown)
     answered = rule.answered(rows, among, bounds)
@@ -437,15 +425,6 @@ def _written(
             yield _text(text, separator)
 
 
-def _check_answers(path: Path, *, json: bool) -> None:
-    """Raise if answers cannot be written to a file of this name."""
-    if json:
-        raise ValueError(f"--json prints the answers, and nothing is written to {path}; leave one")
-    suffix = suffix_of(path)
-    if suffix in _NOT_WRITTEN or (suffix in PARQUET and path.suffix.lower() == ".gz"):
-        raise ValueError(f"{path}: known are .csv, .tsv and .parquet files, and .gz of text")
-
-
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
     """Return names that no column has; other names stay if only ``status`` is taken."""
     own, taken = list(answers), set(columns)
@@ -470,14 +449,16 @@ def _text(file: IO[str], separator: str | None = None) -> Write:
         cells = map(sheet.cells_of, header)  # another file may have them in another order
         added = list(answers.values())
         if sheet.decimal_comma and separator is None:
-            added = [[_with_comma(cell) for cell in column] for column in added]
+            added = [
+                [
+                    str(cell).replace(".", ",") if isinstance(cell, float) else cell
+                    for cell in column
+                ]
+                for column in added
+            ]
         writer.writerows(zip(*cells, *added, strict=True))
 
     return write
-
-
-def _with_comma(cell: Any) -> Any:
-    return str(cell).replace(".", ",") if isinstance(cell, float) else cell
 
 
 def _parquet(file: IO[bytes], kept: Mapping[str, Any], arms: Sequence[Label]) -> Iterator[Write]:
@@ -509,7 +490,6 @@ def _parquet(file: IO[bytes], kept: Mapping[str, Any], arms: Sequence[Label]) ->
 
 
 def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
-    """Return the type of a column of arms: numbers if all of them are."""
     if label_array(arms, np.arange(0)).dtype != np.object_:
         return arrow.int64()
     return arrow.float64() if all(type(arm) in (int, float) for arm in arms) else arrow.string()
@@ -577,34 +557,31 @@ def watch_command(
         typer.Option(help="A .cgap file: go on with the watch in it, if there is one; keep it."),
     ] = None,
     separator: Separator = None,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Test whether contexts are like those learnt from; exit status 3 if they are not."""
-    with complaints():
-        rule = Policy.load(policy)
-        from contextgap.insight import plot
-        from contextgap.insight.watch import Watch
+    rule = Policy.load(policy)
+    from contextgap.insight import plot
+    from contextgap.insight.watch import Watch
 
-        watch = rule.watch(failure_probability, block=block)
-        if state is not None and state.exists():
-            watch = Watch.load(state, rule)
-            if (watch.failure_probability, watch.block) != (failure_probability, block):
-                raise ValueError(
-                    f"the watch in {state} has failure probability {watch.failure_probability:g} "
-                    f"and blocks of {watch.block} rows"
-                )
-        unknown: set[str] = set()
-        for file in files_named(contexts):
-            for sheet in read_blocks(file, separator):
-                among = eligible and eligible_arms(sheet, eligible, rule.arms, unknown)
-                watch.see(encoded_in(sheet, rule), eligible=among)
-        if state is not None:
-            watch.save(state)
-        if figure is not None:
-            study_import("matplotlib").use("Agg")
-            drawn: Any = plot.watch(watch)[0].figure
-            drawn.savefig(figure)
+    watch = rule.watch(failure_probability, block=block)
+    if state is not None and state.exists():
+        watch = Watch.load(state, rule)
+        if (watch.failure_probability, watch.block) != (failure_probability, block):
+            raise ValueError(
+                f"the watch in {state} has failure probability {watch.failure_probability:g} "
+                f"and blocks of {watch.block} rows"
+            )
+    unknown: set[str] = set()
+    for file in files_named(contexts):
+        for sheet in read_blocks(file, separator):
+            among = eligible and eligible_arms(sheet, eligible, rule.arms, unknown)
+            watch.see(encoded_in(sheet, rule), eligible=among)
+    if state is not None:
+        watch.save(state)
+    if figure is not None:
+        study_import("matplotlib").use("Agg")
+        drawn: Any = plot.watch(watch)[0].figure
+        drawn.savefig(figure)
     report = watch.report()
-    answer(json, report.describe(), str(report))
-    if report.alarm is not None:
-        raise typer.Exit(_ALARM)
+    yield Answer(report.describe(), 0 if report.alarm is None else _ALARM)
+    out.print(str(report))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from contextgap.cli.options import (
     Dask,
     Fresh,
     Jobs,
-    Json,
     Methods,
     Results,
     list_option,
@@ -27,7 +26,7 @@ from contextgap.cli.options import (
 )
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.studies import parts_of, resume, workers
-from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
+from contextgap.cli.terminal import command_line, complaints, out, phases, print_table
 from contextgap.studies.experiments import (
     select_algorithms,
     summarise_cpu,
@@ -40,7 +39,6 @@ from contextgap.studies.experiments.selection import (
     REGRET,
     SELECTION_METHODS,
     YARDSTICK,
-    Selection,
     Selector,
     known_preparation,
     learn_selector,
@@ -106,8 +104,7 @@ def select_command(
         typer.Option("--selector", help="Learn one selector; so do --instance, --onnx and --c."),
     ] = False,
     fresh: Fresh = False,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Learn from few runs which solver suits which instance.
 
     Methods are studied by cross-validation, which continues where it stopped.
@@ -126,32 +123,39 @@ def select_command(
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
     within, ships = cpu is not None or seconds is not None, selector or instance or onnx or c
-    with complaints():
-        if within:
-            if ships or choose or budget != _BUDGET:
-                raise ValueError("--cpu and --seconds are for a study, and without --budget")
-            how: dict[str, Any] = {"methods": None if methods == _ALL_METHODS else list(methods)}
-            if cpu is not None:
-                how["cpu"] = numbers_in("--cpu", cpu, "0.02,0.05")
-            if seconds is not None:
-                how["seconds"] = numbers_in("--seconds", seconds, "600,3600")
-            passes = [("", {**how, "aim": aim})]
-        elif aim != REGRET:
-            raise ValueError("--aim is about races; give --cpu or --seconds too")
-        else:
-            names = list(read_methods(methods))
-            budgets = numbers_in("--budget", budget, "0.25,1,4")
-            passes = _passes(names, budgets, choose)
-        if ships:
-            if len(folders) != 1 or len(budgets) != 1:
-                raise ValueError("a selector is learnt on one FOLDER, with one --budget")
-            how = {"method": names[0], "budget": budgets[0], "choose": choose}
-            ship(folders[0], instance, how, folder, onnx, c, json, load)
-            return
+    if within:
+        if ships or choose or budget != _BUDGET:
+            raise ValueError("--cpu and --seconds are for a study, and without --budget")
+        how: dict[str, Any] = {"methods": None if methods == _ALL_METHODS else list(methods)}
+        if cpu is not None:
+            how["cpu"] = numbers_in("--cpu", cpu, "0.02,0.05")
+        if seconds is not None:
+            how["seconds"] = numbers_in("--seconds", seconds, "600,3600")
+        passes = [("", {**how, "aim": aim})]
+    elif aim != REGRET:
+        raise ValueError("--aim is about races; give --cpu or --seconds too")
+    else:
+        names = list(read_methods(methods))
+        budgets = numbers_in("--budget", budget, "0.25,1,4")
+        passes = _passes(names, budgets, choose)
+    if ships:
+        if len(folders) != 1 or len(budgets) != 1:
+            raise ValueError("a selector is learnt on one FOLDER, with one --budget")
+        how = {"method": names[0], "budget": budgets[0], "choose": choose}
+        yield from ship(folders[0], instance, how, folder, onnx, c, load)
+        return
     from contextgap.studies.report.studies import cpu_report, selection_report, write
 
-    with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
-        scenarios = _read_scenarios(folders, load)
+    with (
+        complaints(resume(folder)),
+        phases() as watch,
+        workers(jobs, dask) as executor,
+    ):
+        scenarios = [load(path) for path in folders]  # all first: mistyped folders are noticed now
+        titles = [scenario.name for scenario in scenarios]
+        for title in titles:
+            if titles.count(title) > 1:
+                raise ValueError(f"scenarios must have different names, got {title!r} twice")
         common: dict[str, Any] = {"seeds": range(seeds), "executor": executor}
         common["store"] = parts_of(folder, fresh)
         tables = [
@@ -165,9 +169,7 @@ def select_command(
         watch("drawing")
         report = (cpu_report if within else selection_report)(summary, records)
         page = write(report, folder, command_line(), watch.seconds)
-    if json:
-        print_json({"results": summary.to_dict("records"), "report": str(page)})
-        return
+    yield {"results": summary.to_dict("records"), "report": str(page)}
     units = {scenario.name: "PAR10" if scenario.runtime else "cost" for scenario in scenarios}
     by = "cpu" if within else "budget"
     for (name, most), rows in summary.groupby(["scenario", by], sort=False):
@@ -182,7 +184,6 @@ def select_command(
 
 
 def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Scenario:
-    """Return the scenario in a folder, or in a table."""
     if not path.is_file():
         if solvers is not None or cutoff is not None:
             raise ValueError(f"--solvers and --cutoff are for tables, and {path} is no file")
@@ -192,20 +193,9 @@ def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Sc
     return Scenario.from_frame(path, solvers, cutoff=cutoff, name=path.stem)
 
 
-def _read_scenarios(folders: Sequence[Path], load: Callable[[Path], Scenario]) -> list[Scenario]:
-    """Read all scenarios first, so that a mistyped folder is noticed before hours of work."""
-    scenarios = [load(path) for path in folders]
-    names = [scenario.name for scenario in scenarios]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"scenarios must have different names, got {name!r} twice")
-    return scenarios
-
-
 def _passes(
     names: Sequence[str], budgets: Sequence[float], choose: bool
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return what to run on each scenario, and what to call that behind its name."""
     methods = list(dict.fromkeys([*names, YARDSTICK]))
     passes: list[tuple[str, dict[str, Any]]] = [("", {"methods": methods, "budget": budgets})]
     choosing = [name for name in names if name != YARDSTICK]
@@ -215,7 +205,6 @@ def _passes(
 
 
 def _show_within(title: str, rows: DataFrame) -> None:
-    """Print one scenario at one budget of CPU time: a line per method."""
     lines = [
         [
             row["method"],
@@ -240,7 +229,6 @@ def _print_rows(
 
 
 def _show_study(title: str, rows: DataFrame, unit: str) -> None:
-    """Print one scenario at one budget: a line per method, the best single solver and the best."""
     first = rows.iloc[0]
     whole = f"{first['runs_in_table']:.0f}"
     lines = [
@@ -295,9 +283,8 @@ def ship(
     folder: Path,
     onnx: Path | None,
     c: Path | None,
-    json: bool,
     load: Callable[[Path], Scenario],
-) -> None:
+) -> Iterator[Any]:
     """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
     with phases() as watch:
         instances = None
@@ -328,10 +315,21 @@ def ship(
             written["contexts"] = _write_contexts(folder, selector, instances)
             selections = selector.select(instances)
     unused = () if instances is None else instances.unused
-    if json:
-        print_json(_described(selector, selections, unused, written))
-        return
-    _show(selector, selections)
+    answers = [asdict(selection) for selection in selections]
+    for each in answers if selector.runtime else ():
+        each["times_as_long"] = _factor(each["expected_loss"])
+        each["bound_times_as_long"] = _factor(each["bound"])
+    policy = selector.policy
+    yield {
+        "scenario": selector.scenario,
+        "method": policy.method.name,
+        "runs": sum(policy.counts.values()),
+        "selections": answers,
+        "bounds": kind_of_bounds(policy.probability),
+        "columns_not_used": list(unused),
+        "written": {what.lower(): str(path) for what, path in written.items()},
+    }
+    _show(selector, answers)
     if unused:
         more = f" and {len(unused) - _FEW} more" if len(unused) > _FEW else ""
         out.print(f"columns not used: {', '.join(unused[:_FEW])}{more}", soft_wrap=False)
@@ -351,48 +349,28 @@ def _write_contexts(folder: Path, selector: Selector, instances: Instances) -> P
     return path
 
 
-def _described(
-    selector: Selector,
-    selections: Sequence[Selection],
-    unused: Sequence[str],
-    written: dict[str, Path],
-) -> dict[str, Any]:
-    answers = [asdict(selection) for selection in selections]
-    if selector.runtime:
-        for answer in answers:
-            answer["times_as_long"] = _factor(answer["expected_loss"])
-            answer["bound_times_as_long"] = _factor(answer["bound"])
-    return {
-        "scenario": selector.scenario,
-        "method": selector.policy.method.name,
-        "runs": sum(selector.policy.counts.values()),
-        "selections": answers,
-        "bounds": kind_of_bounds(selector.policy.probability),
-        "columns_not_used": list(unused),
-        "written": {what.lower(): str(path) for what, path in written.items()},
-    }
+_HEADERS = {
+    "instance": "instance",
+    "solver": "solver",
+    "expected_loss": "expected\nloss",
+    "times_as_long": "times\nas long",
+    "bound": "bound",
+    "bound_times_as_long": "times\nas long",
+}
 
 
-def _show(selector: Selector, selections: Sequence[Selection]) -> None:
+def _show(selector: Selector, answers: Sequence[dict[str, Any]]) -> None:
     policy = selector.policy
     title = (
         f"{selector.scenario}: {len(policy.arms)} solvers, {sum(policy.counts.values())} runs, "
         f"{policy.method.name}"
     )
-    if not selections:
+    if not answers:
         out.print(title, soft_wrap=False)
         return
-    headers = ["instance", "solver", "expected\nloss", "bound"]
-    lines: list[list[Any]] = [
-        [each.instance, each.solver, each.expected_loss, each.bound] for each in selections
-    ]
-    if selector.runtime:
-        headers[3:3] = ["times\nas long"]
-        headers.append("times\nas long")
-        lines = [
-            [*names, loss, _factor(loss), bound, _factor(bound)] for *names, loss, bound in lines
-        ]
-    print_table(title, headers, lines, unbroken=["solver"])
+    names = [name for name in _HEADERS if name in answers[0]]
+    lines = [[each[name] for name in names] for each in answers]
+    print_table(title, [_HEADERS[name] for name in names], lines, unbroken=["solver"])
     if selector.runtime:
         out.print("loss: log10 of how many times as long as the best solver it takes")
     else:

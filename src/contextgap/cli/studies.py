@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from contextgap.cli.options import (
     CORES,
     Bandwidth,
     CategoryColumns,
+    ColumnOptions,
     CyclicColumns,
     Dask,
     Evaluate,
@@ -31,19 +32,16 @@ from contextgap.cli.options import (
     Json,
     KernelName,
     Methods,
-    Missing,
     ProblemName,
     Results,
     Seed,
     Separator,
     SkipMissing,
     cluster,
-    given_kinds,
     list_option,
     numbers_in,
-    with_groups,
 )
-from contextgap.cli.policies import CardRows, context_columns, described_table, has_card, print_card
+from contextgap.cli.policies import CardRows, described_table, has_card, print_card
 from contextgap.cli.terminal import (
     command_line,
     complaints,
@@ -93,9 +91,6 @@ from contextgap.studies.problems import (
 from contextgap.tables.contexts import Encoded, read_columns
 from contextgap.tables.files import read_sheet
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 Context = Annotated[list[str] | None, list_option("Context columns of a file, comma-separated.")]
 Rewards = Annotated[list[str] | None, list_option("Reward columns of a file, one per arm.")]
 Noise = Annotated[list[str] | None, list_option("Noise columns of a sensor log.")]
@@ -111,16 +106,12 @@ BUNDLED = (*_SIMULATED, "digits", "wine", "breast_cancer", "iris")
 
 
 @dataclass(frozen=True)
-class ProblemOptions:
+class ProblemOptions(ColumnOptions):
     """The options on data that run, compare and tune share; only tables need most of them."""
 
     context: Context = None
     rewards: Rewards = None
     noise: Noise = None
-    exclude: Exclude = None
-    category: CategoryColumns = None
-    cyclic: CyclicColumns = None
-    missing: Missing = None
     separator: Separator = None
     skip_missing: SkipMissing = False
     ordered: Ordered = False
@@ -155,7 +146,7 @@ class ProblemOptions:
             context=self.context,
             rewards=rewards,
             exclude=self.exclude or (),
-            kinds=given_kinds(self.category, self.cyclic),
+            kinds=self.kinds,
             missing=self.missing or (),
             separator=self.separator,
             skip_missing=self.skip_missing,
@@ -179,8 +170,6 @@ class ProblemOptions:
 
 @dataclass(frozen=True)
 class _Own(FixedData):
-    """A problem that exists already."""
-
     problem: Problem
 
     def load(self) -> Problem:
@@ -192,7 +181,6 @@ _CHECKPOINTS = 20
 _METHODS = ["auto", "uniform", "kernel-ucb"]
 
 
-@with_groups
 def run_command(
     problem: ProblemName = "bench",
     methods: Methods = _METHODS,
@@ -227,8 +215,7 @@ def run_command(
     seed: Seed = 0,
     jobs: Jobs = CORES,
     folder: Results = Path("out/run"),
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Explore a problem with default settings, report the regret and save the policy.
 
     Hyperparameters are learnt from the rewards while exploring.
@@ -239,7 +226,7 @@ def run_command(
     """
     from contextgap.studies.report.studies import ranked, run_report, write
 
-    with complaints(), phases() as watch, workers(jobs, None) as executor:
+    with phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
         samples = [data.read(problem, number) for number in seeds]
         reference, rounds = _parts(samples, data, held_out=until is not None)
@@ -273,12 +260,17 @@ def run_command(
         report = run_report(rounds, results, policy, card, settings=settings, seeds=seeds)
         page = write(report, folder, command_line(), watch.seconds)
     saving = None if until is None else _saving(policy, rounds[0], until)
-    if json:
-        paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
-        summary = summarise_defaults(results.records).to_dict("records")
-        print_json({"results": summary, **paths, "stopping": saving})
-        return
-    _print_run(rounds, ranked(results.records))
+    paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
+    summary = summarise_defaults(results.records).to_dict("records")
+    yield {"results": summary, **paths, "stopping": saving}
+    table, (explore, exploit) = ranked(results.records), rounds[0]
+    times = "" if len(rounds) == 1 else f", {len(rounds)} times"
+    title = f"{explore.name}: {len(explore)} steps explored, then deployed on {len(exploit)} rows"
+    print_table(title + times, list(table.columns), table.to_numpy().tolist())
+    if same_rows(rounds):
+        out.print(
+            "rows in time order, the same each time: errors show the methods' own randomness only",
+        )
     print_card(policy)
     if saving is not None:
         out.print(
@@ -327,7 +319,6 @@ def _given_settings(
 
 
 def _shares(steps: int, parts: Iterable[int], whole: int) -> list[int]:
-    """Return these parts of the whole, in steps, rounded up."""
     return sorted({-(-steps * part // whole) for part in parts})
 
 
@@ -338,7 +329,6 @@ def _policy(
     settings: Mapping[str, Any],
     rule: StoppingRule | None,
 ) -> Policy:
-    """Return the policy of one exploration, which stops early if a rule says so."""
     learner = Learner(explore.arms, method=method, seed=seed, **settings)
     contexts: Any = explore.inputs
     if explore.columns is not None and explore.schema is None:
@@ -351,7 +341,6 @@ def _policy(
 
 
 def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:
-    """Return how much exploration stopping early saved, and what it cost."""
     explore, exploit = pair
     used, whole = sum(policy.counts.values()), len(explore)
     chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.inputs)]
@@ -365,22 +354,10 @@ def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:
     }
 
 
-def _print_run(rounds: Sequence[Pair], table: DataFrame) -> None:
-    explore, exploit = rounds[0]
-    times = "" if len(rounds) == 1 else f", {len(rounds)} times"
-    title = f"{explore.name}: {len(explore)} steps explored, then deployed on {len(exploit)} rows"
-    print_table(title + times, list(table.columns), table.to_numpy().tolist())
-    if same_rows(rounds):
-        out.print(
-            "rows in time order, the same each time: errors show the methods' own randomness only",
-        )
-
-
 _ALL = list(PAPER_METHODS)
 _SCALES = ["1"]
 
 
-@with_groups
 def compare_command(
     problem: ProblemName = "sinusoids",
     methods: Methods = _ALL,
@@ -398,12 +375,15 @@ def compare_command(
     dask: Dask = None,
     folder: Results = Path("out/compare"),
     fresh: Fresh = False,
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Tune every method on held-out data, then compare them; continues where it stopped."""
     from contextgap.studies.report.studies import compare_report, write
 
-    with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
+    with (
+        complaints(resume(folder)),
+        phases() as watch,
+        workers(jobs, dask) as executor,
+    ):
         study = _study(problem, data, repetitions, seed)
         if problem == "spacecraft":
             missions = [data.read(problem, seed + i) for i in range(repetitions)]
@@ -425,13 +405,10 @@ def compare_command(
         report = compare_report(study, found.tunings, found.results)
         page = write(report, folder, command_line(), watch.seconds)
     summary = final_regret(found.results.records).to_dict("records")
-    if json:
-        print_json({"results": summary, "report": str(page)})
-        return
+    yield {"results": summary, "report": str(page)}
     _print_study(f"{study.name}: mean of {repetitions} repetitions", summary, page)
 
 
-@with_groups
 def tune_command(
     problem: ProblemName = "sinusoids",
     method: Annotated[str, typer.Option(help="Which method to tune.")] = RECOMMENDED,
@@ -441,12 +418,11 @@ def tune_command(
     seed: Seed = 0,
     jobs: Jobs = CORES,
     folder: Results = Path("out/tune"),
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Find a good bandwidth and ridge on held-out rows."""
     from contextgap.studies.report import save, tuning_heat_map
 
-    with complaints(), phases() as watch, workers(jobs, None) as executor:
+    with phases() as watch, workers(jobs, None) as executor:
         study = _study(problem, data, 1, seed)
         found = tune_all(
             study.hold_out,
@@ -461,18 +437,14 @@ def tune_command(
         save(tuning_heat_map({method: found}), folder, "tuning")
     kernel, tried = found.kernel, found.grid
     best = {"ridge": found.ridge, "average_regret": float(found.regret.min())}
-    if json:
-        print_json(
-            {
-                "method": method,
-                "bandwidth": kernel.bandwidth if isinstance(kernel, Gaussian) else str(kernel),
-                **best,
-                "on_edge": found.on_edge,
-                "grid": {"bandwidth": tried.bandwidths, "unit": tried.unit, "ridge": tried.ridges},
-                "regret": found.regret.tolist(),
-            }
-        )
-        return
+    yield {
+        "method": method,
+        "bandwidth": kernel.bandwidth if isinstance(kernel, Gaussian) else str(kernel),
+        **best,
+        "on_edge": found.on_edge,
+        "grid": {"bandwidth": tried.bandwidths, "unit": tried.unit, "ridge": tried.ridges},
+        "regret": found.regret.tolist(),
+    }
     rows = [["bandwidth", found.bandwidth]]
     rows += [[name.replace("_", " "), value] for name, value in best.items()]
     print_table(f"{study.name}, {method}: best of {found.regret.size}", ["setting", "value"], rows)
@@ -515,8 +487,19 @@ def reproduce_command(
                 place = folder / (name if protocol == PAPER else f"{name}-{protocol}")
                 parts = parts_of(place, fresh)
                 workshop = Workshop(executor, parts, watch, grid, protocol)
-                sizes = _paper_sizes(name, explore, evaluate)
-                found = reproduce(name, workshop, **sizes, repetitions=repetitions, seed=seed)
+                if name == "sinusoids":
+                    held_out = sizes = (explore or 2000, evaluate or 1000)
+                else:
+                    held_out = (min(explore or 1000, 1000), min(evaluate or 1000, 1000))
+                    sizes = (explore or 3000, evaluate or 950)
+                found = reproduce(
+                    name,
+                    workshop,
+                    hold_out=held_out,
+                    evaluate=sizes,
+                    repetitions=repetitions,
+                    seed=seed,
+                )
                 found.main.results.write(place)
                 watch("drawing")
                 page = write(reproduction_report(found), place, command_line(), watch.seconds)
@@ -529,11 +512,6 @@ def reproduce_command(
                 _print_study(title, summary, page)
     if json:
         print_json(answers)
-
-
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C in a worker: terminals send it to all processes, and the main one acts."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def parts_of(folder: Path, fresh: bool = False) -> Store:
@@ -550,7 +528,6 @@ def parts_of(folder: Path, fresh: bool = False) -> Store:
 
 @contextmanager
 def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
-    """Give an executor for ``jobs`` processes, or for the Dask cluster at an address."""
     if dask is not None:
         with cluster(dask) as client:
             yield client.get_executor()
@@ -558,8 +535,12 @@ def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
         yield None
     else:
         # Not fork: BLAS threads of this process must not be copied into the workers.
+        # Terminals send Ctrl-C to all processes, and the main one acts.
         pool = ProcessPoolExecutor(
-            jobs, mp_context=get_context("forkserver"), initializer=_leave_interrupts
+            jobs,
+            mp_context=get_context("forkserver"),
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),
         )
         try:
             yield pool
@@ -568,26 +549,13 @@ def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
 
 
 def resume(folder: Path) -> str:
-    """Return how to go on after an interruption."""
     return f"finished parts are kept in {folder}; the same command goes on from there"
 
 
 def _study(name: str, data: ProblemOptions, repetitions: int, seed: int) -> Study:
-    """Return the study of a problem with the sizes asked for, a third and a sixth by default."""
     problem = data.read(name, seed)
     sizes = (data.explore or len(problem) // 3, data.evaluate or len(problem) // 6)
     return Study.of(problem, hold_out=sizes, evaluate=sizes, repetitions=repetitions)
-
-
-def _paper_sizes(
-    name: str, explore: int | None, evaluate: int | None
-) -> dict[str, tuple[int, int]]:
-    """Return the rows held out and compared on: the paper's, unless others are asked for."""
-    if name == "sinusoids":
-        sizes = (explore or 2000, evaluate or 1000)
-        return {"hold_out": sizes, "evaluate": sizes}
-    held_out = (min(explore or 1000, 1000), min(evaluate or 1000, 1000))
-    return {"hold_out": held_out, "evaluate": (explore or 3000, evaluate or 950)}
 
 
 def _print_study(title: str, summary: Sequence[dict[Any, Any]], page: Path) -> None:
@@ -630,16 +598,14 @@ def plan_command(
     folder: Annotated[Path, typer.Option("--out", help="Folder for the figure.")] = Path(
         "out/plan"
     ),
-    json: Json = False,
-) -> None:
+) -> Iterator[Any]:
     """Estimate how long to explore: by the theorem's formula and by simulation."""
     from contextgap.studies.report.figures import pilot_curve
     from contextgap.studies.report.page import save
 
-    with complaints(), phases() as watch, workers(jobs, None) as executor:
-        sheet = read_sheet(contexts)
-        names = context_columns(sheet, exclude, columns)
-        table, known = described_table(sheet, names, given_kinds(category, cyclic))
+    with phases() as watch, workers(jobs, None) as executor:
+        said = ColumnOptions(exclude, category, cyclic)
+        table, known = described_table(contexts, said, columns)
         intake = read_columns(known).read(table, learning=True)
         rows = Encoded(intake.rows, intake.schema)
         kernel = Gaussian.from_contexts(rows)
@@ -664,9 +630,7 @@ def plan_command(
         folder.mkdir(parents=True, exist_ok=True)
         save(pilot_curve(found.pilot, tolerance), folder, "plan")
     facts = _facts(found)
-    if json:
-        print_json({**facts, "figure": str(folder / "plan.png")})
-        return
+    yield {**facts, "figure": str(folder / "plan.png")}
     shown = [["beyond the budget" if x is None else x for x in fact] for fact in facts.items()]
     print_table("how long to explore", ["", "value"], shown)
     out.print(

@@ -26,6 +26,8 @@ _LONG = 10.0  # seconds
 class _Console:
     """A console of rich, which is slow to load, when first used."""
 
+    quiet = False  # whether nobody wants to see what is printed
+
     def __init__(self, *, stderr: bool) -> None:
         self._stderr = stderr
 
@@ -41,19 +43,8 @@ class _Console:
 
     def print(self, *things: Any, markup: bool = False, soft_wrap: bool = True, **how: Any) -> None:
         """Print text as it is unless told otherwise, and unless nobody wants to see it."""
-        if self._stderr or not _Quiet.wanted:
+        if not self.quiet:
             self._console.print(*things, markup=markup, soft_wrap=soft_wrap, **how)
-
-
-class _Quiet:
-    """Whether the user wants neither reports nor progress."""
-
-    wanted = False
-
-
-def be_quiet(wanted: bool) -> None:
-    """Print errors, warnings and JSON alone, or everything again."""
-    _Quiet.wanted = wanted
 
 
 out = _Console(stderr=False)
@@ -62,22 +53,12 @@ err = _Console(stderr=True)
 
 
 def command_line() -> str:
-    """Return what the user typed."""
     return shlex.join(["contextgap", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:
-    """Print a value for machines."""
     sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
     sys.stdout.flush()  # a service goes on, and a program waits for its address
-
-
-def answer(json: bool, value: Any, text: str) -> None:
-    """Print a value for machines if they asked, else text for people."""
-    if json:
-        print_json(value)
-    else:
-        out.print(text)
 
 
 def plain(value: Any) -> Any:
@@ -124,11 +105,10 @@ class Phases:
     """The progress of each phase of a long piece of work, and the seconds that each took."""
 
     def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet or _Quiet.wanted
+        self._quiet = quiet or out.quiet
         self._begun = [("reading", time.perf_counter())]
 
     def seconds(self) -> dict[str, float]:
-        """Return how long every phase took, the last one until now."""
         ends = [start for _, start in self._begun[1:]] + [time.perf_counter()]
         spent: dict[str, float] = {}
         for (phase, start), end in zip(self._begun, ends, strict=True):
@@ -177,11 +157,10 @@ class Forecast:
         self._total, self._left, self._start = total, pieces, time.perf_counter()
 
     def __call__(self, done: int) -> None:
-        """Take note that a piece is done, and so many rows in all."""
         self._left -= 1
         if self._left == 0:
             seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
-            if seconds > _LONG and not _Quiet.wanted:
+            if seconds > _LONG and not out.quiet:
                 err.print(f"{self._total:,} rows: about {seconds:.0f} s")
 
 
@@ -207,7 +186,6 @@ def complaints(resume: str | None = None) -> Iterator[None]:
 
 
 def say_error(error: Any) -> None:
-    """Print one line about an error."""
     err.print("[red]error:[/red]", end=" ", markup=True)
     err.print(_in_options(str(error)))
 
@@ -248,7 +226,6 @@ def _options(command: Any) -> set[str]:
 
 
 def say_warning(warning: Any, console: _Console = err) -> None:
-    """Print one line about what a user should know."""
     console.print("[yellow]warning:[/yellow]", end=" ", markup=True)
     console.print(_in_options(str(warning)))
 

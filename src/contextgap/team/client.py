@@ -21,12 +21,7 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign.codec import (
-    Pick,
-    encode_contexts,
-    read_trial,
-    request_contexts,
-)
+from contextgap.team.campaign import codec
 from contextgap.team.campaign.methods import (
     CampaignMethods,
     check_key,
@@ -53,9 +48,7 @@ except ImportError as missing:
     ) from None
 
 __all__ = ["Campaign"]
-TOKEN = "CONTEXTGAP_TOKEN"
-"""The environment variable that may hold a token."""
-
+TOKEN = "CONTEXTGAP_TOKEN"  # the environment variable that may hold a token
 _PATIENCE = 60.0  # seconds
 _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
@@ -139,7 +132,7 @@ class Campaign(CampaignMethods):
         connection = Connection(url, token, patience)
         target = encode_goal(goal)
         if target is not None:
-            target["reference"] = request_contexts(target["reference"])
+            target["reference"] = codec.request_contexts(target["reference"])
         body = {
             "name": name,
             "arms": arms if isinstance(arms, int) else [*map(encode_label, read_labels(arms))],
@@ -206,14 +199,19 @@ class Campaign(CampaignMethods):
 
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         # Contexts or a pool, and the rest, of which services of 0.2 know no ``once``.
-        given = {n: request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()}
+        given = {
+            n: codec.request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()
+        }
         return _trials(self._send("ask", key, **given, arms=self._eligible(arms)))
 
     def _tell(
         self, said: dict[str, Any], single: bool, trial: Any, eligible: Any, key: str | None
     ) -> Any:
         if trial is None:
-            said["reward"], contexts = said.pop("rewards"), request_contexts(said.pop("contexts"))
+            said["reward"], contexts = (
+                said.pop("rewards"),
+                codec.request_contexts(said.pop("contexts")),
+            )
         body = {name: each[0] if single else each for name, each in said.items()}
         if trial is None:
             body |= {"contexts": contexts, "eligible": self._eligible(eligible)}
@@ -243,7 +241,7 @@ class Campaign(CampaignMethods):
         return _trial(self._get(f"trials/{number}")["trial"])
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
-        rows = request_contexts(encode_contexts(contexts))
+        rows = codec.request_contexts(codec.encode_contexts(contexts))
         body = {"contexts": rows, "arms": self._eligible(arms)}
         found = self._connection.post(f"{self._path}/recommend", body)
         if "arm" in found:
@@ -275,7 +273,7 @@ class Campaign(CampaignMethods):
 
     def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
         features = request["features"]
-        known = None if features is None else request_contexts(features)
+        known = None if features is None else codec.request_contexts(features)
         self._send("arms/add", key, **{**request, "features": known})
 
     def _remove_arm(self, label: Any, key: str | None) -> None:
@@ -313,12 +311,11 @@ def _trials(found: dict[str, Any]) -> Any:
 def _trial(value: Mapping[str, Any]) -> Trial:
     among = value["eligible"]
     eligible = None if among is None else tuple(map(decode_label, among))
-    pick = Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
-    return read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
+    pick = codec.Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
+    return codec.read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
 
 
 def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
-    """Return settings of ``Learner`` as JSON values; parts are described by their fields."""
     found = {name: _plain(value) for name, value in settings.items()}
     if settings.get("columns") is not None:
         found["columns"] = {name: _plain(kind) for name, kind in settings["columns"].items()}
@@ -326,7 +323,7 @@ def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
     if isinstance(features, Mapping):
         features = [features[label] for label in read_labels(arms)]
     if features is not None:
-        found["features"] = request_contexts(encode_contexts(features, "features"))
+        found["features"] = codec.request_contexts(codec.encode_contexts(features, "features"))
     return found
 
 
@@ -341,7 +338,11 @@ def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
     if hasattr(arms, "to_numpy") and not hasattr(arms, "columns"):
         arms = arms.to_numpy()
     if isinstance(arms, np.ndarray) and arms.dtype == np.bool_:
-        return _named(arms, known())
+        every = known()
+        if arms.shape[-1] != len(every):
+            raise ValueError(f"arms must have a column for each of {len(every)} arms")
+        rows = codec.named_arms(arms, every)
+        return rows[0] if arms.ndim == 1 else rows
     if isinstance(arms, str) or not hasattr(arms, "__iter__"):
         raise TypeError(f"arms must be labels, or a boolean array, got {arms!r}")
     entries = list(arms)
@@ -353,14 +354,6 @@ def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
         else encode_label(entry)
         for entry in entries
     ]
-
-
-def _named(mask: np.ndarray[Any, np.dtype[np.bool_]], labels: Sequence[Label]) -> Any:
-    if mask.shape[-1] != len(labels):
-        raise ValueError(f"arms must have a column for each of {len(labels)} arms")
-    places = [np.flatnonzero(row).tolist() for row in np.atleast_2d(mask)]
-    rows = [[encode_label(labels[place]) for place in row] for row in places]
-    return rows[0] if mask.ndim == 1 else rows
 
 
 class Connection:
@@ -401,7 +394,8 @@ class Connection:
             else:
                 if response.status_code not in _AGAIN:
                     return _checked(response)
-                pause = max(pause, _retry_after(response))
+                text = response.headers.get("retry-after", "")
+                pause = max(pause, min(float(text), 60.0) if text.isdecimal() else 0.0)
                 if time.monotonic() + pause > deadline:
                     raise ConnectionError(_detail(response))
             time.sleep(pause * random.uniform(0.5, 1.0))
@@ -431,8 +425,3 @@ def _detail(response: httpx.Response) -> str:
 def _problem(response: httpx.Response) -> dict[str, Any]:
     kind = response.headers.get("content-type", "")
     return dict(response.json()) if kind.startswith("application/problem+json") else {}
-
-
-def _retry_after(response: httpx.Response) -> float:
-    text = response.headers.get("retry-after", "")
-    return min(float(text), 60.0) if text.isdecimal() else 0.0

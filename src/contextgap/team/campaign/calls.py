@@ -81,7 +81,6 @@ def speak_for(by: str | None) -> None:
 
 
 def check_time() -> None:
-    """Raise if the call that runs is to end."""
     call = _CALL.get()
     if call.deadline is not None and time.monotonic() > call.deadline:
         raise DeadlineError(
@@ -104,7 +103,6 @@ def caller(otherwise: str | None) -> str | None:
 
 @cache
 def this_user() -> str | None:
-    """Return the name of the user of this process; None if it has none."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
@@ -112,7 +110,6 @@ def this_user() -> str | None:
 
 
 def now() -> str:
-    """Return the time in UTC."""
     return as_text(datetime.now(UTC))
 
 
@@ -125,5 +122,4 @@ def after(seconds: float, start: str | None = None) -> str | None:
 
 
 def as_text(time: datetime) -> str:
-    """Return a time in UTC as text."""
     return time.isoformat(timespec="microseconds")

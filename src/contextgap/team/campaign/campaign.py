@@ -31,20 +31,7 @@ from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.eligible import read_eligible
-from contextgap.team.campaign import calls
-from contextgap.team.campaign.codec import (
-    Event,
-    as_json,
-    check_cells,
-    decode_contexts,
-    decode_eligible,
-    encode_contexts,
-    is_table,
-    read_time,
-    read_trial,
-    rows_of,
-    to_bytes,
-)
+from contextgap.team.campaign import calls, codec
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.methods import (
     CampaignMethods,
@@ -61,7 +48,6 @@ from contextgap.team.campaign.progress import (
     encode_goal,
     is_due,
     progress,
-    recorded,
     seen_contexts,
     summary,
 )
@@ -253,7 +239,7 @@ class Campaign(CampaignMethods):
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         pool = request.get("pool")
         if pool is not None:  # which is known by its hash
-            request = {**request, "pool": hashlib.sha256(as_json(pool).encode()).hexdigest()}
+            request = {**request, "pool": hashlib.sha256(codec.as_json(pool).encode()).hexdigest()}
 
         def work(draft: Draft) -> list[Trial]:
             learner = draft.session.replay.learner
@@ -274,7 +260,7 @@ class Campaign(CampaignMethods):
             return _add(draft, draft.append("ask", asked, result, key))
 
         found = self._session.run(work)
-        return found if is_table(request.get("contexts", {})) else found[0]
+        return found if codec.is_table(request.get("contexts", {})) else found[0]
 
     def _tell(
         self, said: dict[str, Any], single: bool, trial: Any, eligible: Any, key: str | None
@@ -304,11 +290,11 @@ class Campaign(CampaignMethods):
             _check_own(draft, trial)
             row, request = draft.trial(number), {"trial": number}
             if draft.known(key, "cancel", request) is not None:
-                return read_trial(row)
+                return codec.read_trial(row)
             if row["state"] != "open":
                 raise ConflictError(f"trial {number} is {row['state']}, and no longer open")
             draft.append("cancel", request, {}, key)
-            return read_trial(draft.change_trial(row))
+            return codec.read_trial(draft.change_trial(row))
 
         return self._session.run(work)
 
@@ -323,11 +309,11 @@ class Campaign(CampaignMethods):
             where.append(TRIALS.c.state.in_(states))
         with self._session.reading() as connection:
             rows = self._session.store.trials(connection, *where, most=most)
-        return [read_trial(row) for row in rows]
+        return [codec.read_trial(row) for row in rows]
 
     def _trial(self, number: int) -> Trial:
         with self._session.reading() as connection:
-            return read_trial(self._session.store.trial(connection, number))
+            return codec.read_trial(self._session.store.trial(connection, number))
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
         with self._session.reading():
@@ -349,7 +335,7 @@ class Campaign(CampaignMethods):
         replay = session.replay
         replay.learner.learnt = None
         upto, policy = replay.number, _frozen(replay, *_how(request))
-        content = to_bytes(policy)
+        content = codec.to_bytes(policy)
         result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
         # A later release may estimate otherwise, and finish a search elsewhere.
         result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
@@ -403,10 +389,12 @@ class Campaign(CampaignMethods):
     def _status(self, fresh: bool) -> CampaignStatus:
         with self._session.reading() as connection:
             store, replay = self._session.store, self._session.replay
-            counts, before = store.counts(connection), recorded(store, connection)
+            counts, before = store.counts(connection), store.progress(connection)
         last, learner = self._last, replay.learner
         rewards = len(learner.state.model)
-        if last is None or (last.log != replay.hash and (fresh or last.is_old(rewards))):
+        then = 0 if last is None else last.found["rewards"]
+        old = fresh or rewards < then or is_due(then, rewards)  # many more rewards, or fewer
+        if last is None or (last.log != replay.hash and old):
             score = learner.score(rows=QUICK) if rewards > 1 else None
             found = progress(learner, self._goal)
             last = self._last = _Progress(replay.hash, replay.number, found, score)
@@ -439,11 +427,6 @@ class _Progress:
     found: dict[str, Any]
     score: Card | None
 
-    def is_old(self, rewards: int) -> bool:
-        """Return whether there are many more rewards now, or fewer."""
-        then = self.found["rewards"]
-        return rewards < then or is_due(then, rewards)
-
 
 def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
     """Ask, tell and cancel as calls say, and commit it at once; return results, or errors.
@@ -466,45 +449,43 @@ def _read_caller(by: Any) -> str | None:
 def _read_create(
     learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
-    """Return the request of a campaign's first event; the goal says what the columns are."""
     if goal is not None:
-        check_cells(goal["reference"], "reference")
-        learner.learn_columns(decode_contexts(goal["reference"]))
+        codec.check_cells(goal["reference"], "reference")
+        learner.learn_columns(codec.decode_contexts(goal["reference"]))
     length = read_lease(lease)
     return {
         "arms": [encode_new_label(label) for label in learner.arms],
-        "learner": base64.b64encode(to_bytes(learner)).decode(),
+        "learner": base64.b64encode(codec.to_bytes(learner)).decode(),
         "goal": goal,
         "lease": None if length == "ever" else length,
     }
 
 
 def _encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, Any]) -> Any:
-    """Return eligible arms as labels: None for all, one list, or one list for each context."""
-    single = not is_table(request.get("contexts", {}))
-    rows = 1 if single else len(rows_of(request["contexts"]))
+    single = not codec.is_table(request.get("contexts", {}))
+    rows = 1 if single else len(codec.rows_of(request["contexts"]))
     mask = read_eligible(arms, labels, rows, single=single)
     if mask is None:
         return None
-    named = [[encode_label(labels[i]) for i in np.flatnonzero(row).tolist()] for row in mask]
-    return named[0] if single or mask.strides[0] == 0 else named
+    same = single or mask.strides[0] == 0
+    return codec.named_arms(mask[:1], labels)[0] if same else codec.named_arms(mask, labels)
 
 
 def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
     """Ask the learner, which is ahead of the log from then on; return the result for the log."""
     start, learner = time.perf_counter(), replay.learner
-    before, arms = learner.state.random, decode_eligible(request["arms"])
+    before, arms = learner.state.random, codec.decode_eligible(request["arms"])
     learner.forget_followed()
     found: dict[str, Any] = {}
     if pool is None:
-        asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
-        labels = asked.tolist() if is_table(request["contexts"]) else [asked]
+        asked = learner.ask(codec.decode_contexts(request["contexts"]), arms=arms)
+        labels = asked.tolist() if codec.is_table(request["contexts"]) else [asked]
     else:
-        if not learner.knows_columns(decode_contexts(pool)):
+        if not learner.knows_columns(codec.decode_contexts(pool)):
             found["pool"] = pool
         once = request.get("once", False)
-        row, label = learner.ask(pool=decode_contexts(pool), arms=arms, once=once)
-        found["context"], labels = encode_contexts(row), [label]
+        row, label = learner.ask(pool=codec.decode_contexts(pool), arms=arms, once=once)
+        found["context"], labels = codec.encode_contexts(row), [label]
     found["arms"] = [encode_label(label) for label in labels]
     if (chances := learner.last_propensities(labels)) is not None:
         found["propensities"] = chances
@@ -516,12 +497,11 @@ def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, An
 
 
 def _check_own(draft: Draft, given: Any) -> None:
-    """Raise if a trial that is given, and not its number alone, is of another campaign."""
     for trial in given if isinstance(given, list | tuple) else [given]:
         if not isinstance(trial, Trial):
             continue
         row = draft.trial(trial.id)
-        arm, asked = decode_label(json.loads(row["arm"])), read_time(row["asked"])
+        arm, asked = decode_label(json.loads(row["arm"])), codec.read_time(row["asked"])
         if (arm, asked) != (trial.arm, trial.asked):
             raise ValueError(
                 f"trial {trial.id} of this campaign is of {arm!r}, asked for at "
@@ -530,7 +510,6 @@ def _check_own(draft: Draft, given: Any) -> None:
 
 
 def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | None) -> list[Trial]:
-    """Record the rewards of trials, and what was said of them; return the changed trials."""
     told: list[dict[str, Any]] = [
         dict(zip(said, row, strict=True)) for row in zip(*said.values(), strict=True)
     ]
@@ -540,7 +519,7 @@ def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | Non
     if key is not None and len(told) > 1:
         first["with"] = told[1:]  # so that the key stands for all of them
     if draft.known(key, "tell", first) is not None:
-        return [read_trial(draft.trial(number)) for number in said["trial"]]
+        return [codec.read_trial(draft.trial(number)) for number in said["trial"]]
     return [_tell_one(draft, first, key), *(_tell_one(draft, each, None) for each in told[1:])]
 
 
@@ -553,7 +532,7 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
             "correct(trial, reward, why) changes it"
         )
     draft.append("tell", request, {"late": row["state"] != "open"}, key)
-    return read_trial(draft.change_trial(row))
+    return codec.read_trial(draft.change_trial(row))
 
 
 @contextmanager
@@ -569,14 +548,14 @@ def _noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
         draft.note(**summary(now, past, goal))
 
 
-def _known_trials(draft: Draft, event: Event) -> list[Trial]:
-    return [read_trial(row) for row in draft.trials(event.result["trials"])]
+def _known_trials(draft: Draft, event: codec.Event) -> list[Trial]:
+    return [codec.read_trial(row) for row in draft.trials(event.result["trials"])]
 
 
-def _add(draft: Draft, event: Event) -> list[Trial]:
+def _add(draft: Draft, event: codec.Event) -> list[Trial]:
     rows = event.trial_rows
     draft.add_trials(rows)
-    return [read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
+    return [codec.read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
 
 
 def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str | None) -> int:
@@ -625,27 +604,28 @@ def _told_by(row: dict[str, Any], kind: str) -> int:
     return int(row["told_by"])
 
 
-def _find_policy(store: Store, connection: Connection, name: str) -> Event:
+def _find_policy(store: Store, connection: Connection, name: str) -> codec.Event:
     for event in store.events_of(connection, "freeze"):
         if event.request["name"] == name:
             return event
     raise NotFoundError(f"there is no policy {name!r}")
 
 
-def _check_unused(events: Sequence[Event], name: str) -> None:
+def _check_unused(events: Sequence[codec.Event], name: str) -> None:
     if any(event.request["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
 
-def _edits(store: Store, connection: Connection) -> tuple[list[Event], dict[int, int]]:
-    """Return all retractions and corrections, and the events that told these trials' rewards."""
+def _edits(store: Store, connection: Connection) -> tuple[list[codec.Event], dict[int, int]]:
     edits = store.events_of(connection, "retract", "correct")
     mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
     rows = store.trials(connection, mine)
     return edits, {row["id"]: row["told_by"] for row in rows}
 
 
-def _edited(edits: list[Event], told_by: Mapping[int, int], upto: int) -> dict[int, float | None]:
+def _edited(
+    edits: list[codec.Event], told_by: Mapping[int, int], upto: int
+) -> dict[int, float | None]:
     """Return what was made since of the rewards that were told up to an event."""
     since = changes_in([each for each in edits if each.number > upto])
     return {trial: reward for trial, reward in since.items() if told_by[trial] <= upto}
@@ -654,7 +634,6 @@ def _edited(edits: list[Event], told_by: Mapping[int, int], upto: int) -> dict[i
 def _frozen(
     replay: Replay, fallback: Label | None, tolerance: float | None, card: Card | None = None
 ) -> Policy:
-    """Return the policy of a learner, with a card that carries the hash of the log."""
     learner, rewards = replay.learner, len(replay.learner.state.model)
     if card is None and rewards < _LEAST:
         raise ValueError(
@@ -665,11 +644,11 @@ def _frozen(
         card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
     policy = learner.freeze(card, fallback=fallback, tolerance=tolerance)
     # The time of the last event, which is the same whenever the policy is made again.
-    state = policy.state.made_now(read_time(replay.at))
+    state = policy.state.made_now(codec.read_time(replay.at))
     return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
 
-def _load(store: Store, connection: Connection, event: Event) -> Policy:
+def _load(store: Store, connection: Connection, event: codec.Event) -> Policy:
     content = store.read_file(connection, "policy", event.number).read()
     if hashlib.sha256(content).hexdigest() != event.result["sha256"]:
         raise AlteredError(f"the policy {event.request['name']!r} was altered: its hash is wrong")

@@ -24,12 +24,11 @@ import numpy as np
 
 from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label, decode_label, encode_label
+from contextgap.tables.eligible import Mask
 from contextgap.tables.table import Table
 from contextgap.team.campaign.values import Trial
 
-MOST_COLUMNS = 4096
-"""The most columns of a context in a campaign."""
-
+MOST_COLUMNS = 4096  # the most columns of a context in a campaign
 _TIMES = ("asked", "until", "told")
 _PICKED = ("campaign", "id", "state", "arm", "context", "eligible")
 _hashed = itemgetter(*_PICKED, *_TIMES, "told_by", "why", "by")
@@ -89,12 +88,10 @@ def decode_contexts(encoded: Mapping[str, Any]) -> Any:
 
 
 def is_table(encoded: Mapping[str, Any]) -> bool:
-    """Return whether contexts are a table; else they are one context."""
     return "table" in encoded
 
 
 def rows_of(encoded: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the contexts of a table, or the one context, each as one context."""
     if not is_table(encoded):
         return [dict(encoded)]
     table = encoded["table"]
@@ -105,14 +102,11 @@ def rows_of(encoded: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def some_rows(encoded: Mapping[str, Any], places: Sequence[int]) -> dict[str, Any]:
-    """Return a table of some of the rows of a table."""
     table = encoded["table"]
     return {"table": {**table, "rows": [table["rows"][place] for place in places]}}
 
 
-NOTHING = ""
-"""The hash of a log without events."""
-
+NOTHING = ""  # the hash of a log without events
 _BECAME = {
     "tell": "told",
     "cancel": "cancelled",
@@ -125,8 +119,6 @@ _Parts = tuple[int, str, str, str | None, str, str]  # the first fields of an ev
 
 @dataclass(frozen=True)
 class Pick:
-    """What the learner is given of a trial; it never changes."""
-
     context: Mapping[str, Any]
     arm: Label
     eligible: tuple[Label, ...] | None
@@ -172,7 +164,6 @@ class Event:
 
     @lazy
     def picks(self) -> list[Pick]:
-        """The picks of an ask, or of outside data."""
         asked = self.kind == "ask"
         rows = rows_of(self.result.get("context") or self.request["contexts"])
         labels = self.result["arms"] if asked else self.request["arms"]
@@ -230,8 +221,13 @@ def _hash(before: str, parts: _Parts, by: str | None) -> str:
     return hashlib.sha256(f"{before}\n{as_json(logged)}".encode()).hexdigest()
 
 
+def named_arms(mask: Mask, labels: Sequence[Label]) -> list[list[Any]]:
+    """Return the labels of the eligible arms of each row."""
+    places = [np.flatnonzero(row).tolist() for row in np.atleast_2d(mask)]
+    return [[encode_label(labels[place]) for place in row] for row in places]
+
+
 def decode_eligible(encoded: Any) -> Any:
-    """Return eligible arms as learners take them: None, labels, or a list of labels per row."""
     if encoded is None:
         return None
     return [
@@ -241,7 +237,6 @@ def decode_eligible(encoded: Any) -> Any:
 
 
 def row_hash(row: Mapping[str, Any]) -> str:
-    """Return the hash of a row of the table of trials."""
     reward = None if row["reward"] is None else row["reward"] + 0.0  # SQLite knows no -0.0
     values = as_json([*_hashed(row), reward])
     return hashlib.sha256(values.encode()).hexdigest()
@@ -255,7 +250,6 @@ def file_hash(log: str, content: bytes) -> str:
 
 
 def to_bytes(thing: Any) -> bytes:
-    """Return the ``.cgap`` file of a learner or a policy."""
     file = io.BytesIO()
     thing.save(file)
     return file.getvalue()
@@ -278,19 +272,16 @@ def read_trial(row: Mapping[str, Any], pick: Pick | None = None) -> Trial:
 
 
 def read_time(text: str | None) -> datetime | None:
-    """Return a time that was written as text."""
     return None if text is None else datetime.fromisoformat(text)
 
 
 def request_contexts(encoded: Mapping[str, Any]) -> Any:
-    """Return contexts as a request has them, from how the log has them."""
     if not is_table(encoded):
         return encoded["row"]
     return encoded if "columns" in encoded["table"] else encoded["table"]["rows"]
 
 
 def read_label(value: Any, called: str = "arm") -> Label:
-    """Return an arm's label from a JSON value."""
     try:
         return decode_label(value)
     except (KeyError, TypeError, ValueError):
@@ -300,7 +291,6 @@ def read_label(value: Any, called: str = "arm") -> Label:
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
-    """Return a trial as JSON values."""
     times = {name: getattr(trial, name) for name in _TIMES}
     return {
         "id": trial.id,

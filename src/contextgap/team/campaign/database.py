@@ -23,15 +23,10 @@ from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import seconds_left
 from contextgap.team.campaign.values import UnavailableError
 
-WAIT = 60.0
-"""Seconds to wait for another process that writes to a SQLite file."""
-
+WAIT = 60.0  # seconds to wait for another process that writes to a SQLite file
+# Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly.
 LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
-"""Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly."""
-
-NAME = "contextgap"
-"""How servers list connections of this library."""
-
+NAME = "contextgap"  # how servers list connections of this library
 _KEPT = 5  # connections that stay open when nobody uses them
 _CLOCK = 60.0  # seconds after which the server is asked for its time again
 _NETWORK = re.compile(
@@ -52,8 +47,6 @@ _UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
 
 
 class Database:
-    """A database that several processes may use at once."""
-
     def __init__(self, database: str | os.PathLike[str], connections: int = 15) -> None:
         self.url = _read_url(database)
         self._process = os.getpid()
@@ -66,7 +59,7 @@ class Database:
             if not path.parent.is_dir():
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
         make = _sqlite if self.is_file else _postgresql
-        self._engine = make(self.url, max_overflow=connections - _KEPT)
+        self._engine = make(self.url, pool_size=_KEPT, max_overflow=connections - _KEPT)
         # All that one transaction reads is as of one moment; on SQLite it is always.
         as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         self._readers = self._engine.execution_options(**as_of_one)
@@ -121,10 +114,8 @@ class Database:
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
-            self._server_time = (
-                passed,
-                connection.execute(asked_for).scalar_one().replace(tzinfo=UTC),
-            )
+            there = connection.execute(asked_for).scalar_one().replace(tzinfo=UTC)
+            self._server_time = passed, there
         asked, found = self._server_time
         return calls.as_text(found + timedelta(seconds=passed - asked))
 
@@ -132,7 +123,6 @@ class Database:
         self._engine.dispose()
 
     def _leave_to_parent(self) -> None:
-        """In a forked process, forget the connections, which belong to the parent."""
         if self._process != os.getpid():
             self._engine.dispose(close=False)
             self._process = os.getpid()
@@ -140,7 +130,6 @@ class Database:
 
 @contextmanager
 def _unavailable() -> Iterator[None]:
-    """Say in words that a database cannot be used now."""
     try:
         yield
     except DBAPIError as error:
@@ -152,7 +141,6 @@ def _unavailable() -> Iterator[None]:
 
 
 def opened(database: str | os.PathLike[str] | Database) -> Database:
-    """Return a database, which several campaigns may share."""
     return database if isinstance(database, Database) else Database(database)
 
 
@@ -182,14 +170,9 @@ def _read_url(database: str | os.PathLike[str]) -> URL:
     return url
 
 
-def _postgresql(url: URL, max_overflow: int) -> Engine:
-    engine = create_engine(
-        url,
-        connect_args={"application_name": NAME},
-        pool_pre_ping=True,
-        pool_size=_KEPT,
-        max_overflow=max_overflow,
-    )
+def _postgresql(url: URL, **pool: Any) -> Engine:
+    asked = {"application_name": NAME}
+    engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **pool)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
@@ -202,18 +185,14 @@ def _postgresql(url: URL, max_overflow: int) -> Engine:
     return engine
 
 
-def _sqlite(url: URL, max_overflow: int) -> Engine:
+def _sqlite(url: URL, **pool: Any) -> Engine:
     # FULL: what was committed survives a power cut; NORMAL is faster, and survives a kill.
     asked = str(url.query.get("synchronous", "full")).lower()
     if asked not in ("full", "normal") or set(url.query) - {"synchronous"}:
         raise ValueError(f"database may have ?synchronous=normal and nothing else, got {url!r}")
     url = url.set(query={})
-    engine = create_engine(
-        url,
-        connect_args={"timeout": WAIT, "check_same_thread": False},
-        pool_size=_KEPT,
-        max_overflow=max_overflow,
-    )
+    how = {"timeout": WAIT, "check_same_thread": False}
+    engine = create_engine(url, connect_args=how, **pool)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
@@ -245,7 +224,6 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
 
 
 def _identity(path: str | None) -> tuple[int, int] | None:
-    """Return what identifies a file, whatever it is called; None if there is none."""
     try:
         found = os.stat(str(path))
     except FileNotFoundError:
@@ -254,7 +232,6 @@ def _identity(path: str | None) -> tuple[int, int] | None:
 
 
 def _journal_mode(connection: Any, path: str | None) -> str:
-    """Return how a file is written to, which is the first thing that is read from it."""
     try:
         return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     except sqlite3.DatabaseError as error:
@@ -290,7 +267,6 @@ def _begin_writing(connection: Any) -> None:
 
 
 def check_local(path: Path) -> None:
-    """Raise if a file would be on a network disk, as far as that is known."""
     kind = "a Windows share" if str(path).startswith("\\\\") else filesystem(path)
     if kind == "a Windows share" or _NETWORK.fullmatch(kind or ""):
         raise ValueError(
@@ -331,45 +307,32 @@ class Prepared:
         self._dialect = dialect
         self._errors: Any = dialect.loaded_dbapi.Error
 
-    def run(self, connection: Connection, **values: Any) -> None:
-        self._execute(connection, values)
+    def run(self, connection: Connection, **values: Any) -> list[Any]:
+        return self._execute(connection, values)
 
     def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        if len(rows) == 1:
-            self._execute(connection, rows[0])
-        else:
-            self._execute(connection, rows, many=True)
-
-    def rows(self, connection: Connection, **values: Any) -> list[Any]:
-        return self._execute(connection, values, read=True)
+        self._execute(connection, *rows)
 
     def _arguments(self, values: Mapping[str, Any]) -> Any:
         given = {**self._fixed, **values} if self._fixed else values
         return given if self._order is None else [given[name] for name in self._order]
 
-    def _execute(
-        self, connection: Connection, values: Any, *, many: bool = False, read: bool = False
-    ) -> list[Any]:
+    def _execute(self, connection: Connection, *rows: Mapping[str, Any]) -> list[Any]:
         """Give the statement to the driver; what goes wrong is raised as SQLAlchemy would do."""
         raw = connection.connection
         cursor = raw.cursor()
         try:
-            if many:
-                cursor.executemany(self._text, [self._arguments(row) for row in values])
+            if len(rows) == 1:
+                cursor.execute(self._text, self._arguments(rows[0]))
             else:
-                cursor.execute(self._text, self._arguments(values))
-            return list(cursor.fetchall()) if read else []
+                cursor.executemany(self._text, [self._arguments(row) for row in rows])
+            return list(cursor.fetchall()) if cursor.description else []
         except self._errors as error:
             lost = self._dialect.is_disconnect(error, raw.driver_connection, cursor)
             if lost:
                 connection.invalidate(error)
-            raise DBAPIError.instance(
-                self._text,
-                values,
-                error,
-                self._errors,
-                connection_invalidated=lost,
-                dialect=self._dialect,
-            ) from error
+            said: Any = (self._text, rows, error, self._errors)
+            how: Any = {"connection_invalidated": lost, "dialect": self._dialect}
+            raise DBAPIError.instance(*said, **how) from error
         finally:
             cursor.close()

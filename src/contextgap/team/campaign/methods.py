@@ -36,7 +36,6 @@ class CampaignMethods:
     _goal: StoppingRule | None
 
     def _call(self, method: str, /, *given: Any) -> Any:
-        """Do what a public method is asked for."""
         return getattr(self, f"_{method}")(*given)
 
     def __enter__(self) -> Self:
@@ -319,9 +318,7 @@ class CampaignMethods:
         [0.2, 0.5]
         """
         states = [state] if isinstance(state, str) else None if state is None else list(state)
-        for each in states or ():
-            if each not in STATES:
-                raise ValueError(f"state must be one of {STATES}, got {each!r}")
+        check_states(states or ())
         start = checks.whole("after", after, least=0)
         return cast("list[Trial]", self._call("find_trials", states, start, most))
 
@@ -541,7 +538,6 @@ class CampaignMethods:
 
 
 def check_name(called: str, name: Any) -> None:
-    """Raise unless a name is text of a reasonable length."""
     if not isinstance(name, str):
         raise TypeError(f"{called} must be text, got {name!r}")
     if not name.strip() or len(name) > _LONGEST or not name.isprintable():
@@ -551,13 +547,17 @@ def check_name(called: str, name: Any) -> None:
 
 
 def check_key(key: Any) -> None:
-    """Raise unless a key is None or a name."""
     if key is not None:
         check_name("key", key)
 
 
+def check_states(states: Sequence[str]) -> None:
+    for state in states:
+        if state not in STATES:
+            raise ValueError(f"state must be one of {STATES}, got {state!r}")
+
+
 def check_arms(arms: Any) -> None:
-    """Raise if there are more arms than anybody can try."""
     count = arms if isinstance(arms, int) else len(arms) if hasattr(arms, "__len__") else 0
     if count > _MOST_ARMS:
         raise ValueError(f"arms must be at most {_MOST_ARMS}, got {count}")
@@ -574,12 +574,10 @@ def encode_new_label(label: Label) -> Any:
 
 
 def read_number(trial: Any) -> int:
-    """Return the number of a trial."""
     return trial.id if isinstance(trial, Trial) else checks.whole("trial", trial, least=1)
 
 
 def read_lease(lease: float | timedelta) -> float | str:
-    """Return a lease in seconds, or "ever"."""
     length = lease.total_seconds() if isinstance(lease, timedelta) else lease
     if length == math.inf:
         return "ever"

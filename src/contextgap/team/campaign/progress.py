@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,7 @@ from contextgap.policy.state import PolicyState
 from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.codec import decode_contexts, encode_contexts
 
-if TYPE_CHECKING:  # clients have no database
-    from sqlalchemy import Connection
-
-    from contextgap.team.campaign.store import Store
-
-START: dict[str, Any] = {"rewards": 0, "settled": None}
-"""Progress before the first reward."""
-
+START: dict[str, Any] = {"rewards": 0, "settled": None}  # progress before the first reward
 _SAMPLE = 200  # contexts that stand for all, where none were given
 _GROWTH = 1.05  # by which the number of rewards grows between two records of progress
 _FEW = 20  # rewards, up to which every one is a step
@@ -36,7 +29,6 @@ _SHARE = 0.95
 
 
 def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
-    """Return a stopping rule as plain values."""
     if goal is None:
         return None
     if goal.arms is not None:
@@ -50,7 +42,6 @@ def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
 
 
 def decode_goal(encoded: Mapping[str, Any] | None) -> StoppingRule | None:
-    """Reverse ``encode_goal``."""
     if encoded is None:
         return None
     reference = decode_contexts(encoded["reference"])
@@ -71,7 +62,6 @@ def _steps(rewards: int) -> int:
 
 
 def is_due(before: int, rewards: int) -> bool:
-    """Return whether progress is to be recorded, given how many rewards there were before."""
     return _steps(rewards) > _steps(before)
 
 
@@ -97,12 +87,6 @@ def summary(
     wanted = _SHARE if goal is None else goal.share
     left = _asks_left(now, before, wanted)
     return {"settled": now["settled"], "wanted": wanted, "asks_left": left}
-
-
-def recorded(store: Store, connection: Connection) -> list[dict[str, Any]]:
-    """Return the progress that the log has recorded, the latest last."""
-    found = [event.result for event in store.events_of(connection, "progress")]
-    return found or [START]
 
 
 def _asks_left(

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import base64
 import io
-import itertools
 import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from copy import copy
+from dataclasses import dataclass, field
 from typing import IO, Any, TypeVar
 
 from sqlalchemy import Connection
@@ -28,31 +29,20 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.base.labels import decode_label
 from contextgap.learner.replayed import ReplayedLearner
-from contextgap.team.campaign import calls
+from contextgap.team.campaign import calls, codec
 from contextgap.team.campaign.calls import caller, check_time
-from contextgap.team.campaign.codec import (
-    NOTHING,
-    Event,
-    Pick,
-    as_json,
-    decode_contexts,
-    decode_eligible,
-    is_table,
-    some_rows,
-    to_bytes,
-)
 from contextgap.team.campaign.store import TRIALS, Store
 from contextgap.team.campaign.values import AlteredError, ConflictError
 
 R = TypeVar("R")
+# The rewards of trials that were corrected, None for those that were retracted.
 Changes = Mapping[int, float | None]
-"""The rewards of trials that were corrected, None for those that were retracted."""
-
 _Said = Mapping[str, Any]  # a request, or its result
 _NO_CHANGES: Changes = {}
 _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
 _LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
 _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
+_REDRAWN = ("events", "_trials", "_files", "_stale", "_progress", "_last_trial")
 _LEAST_TUNED = 2  # rewards
 _EXACT = {"noise": 0.0, "censored": False}  # what is said of a reward unless somebody says more
 
@@ -70,13 +60,12 @@ _JUMP = 86_400.0  # seconds without an event after which a clock is not believed
 
 
 def loaded(file: IO[bytes]) -> ReplayedLearner:
-    """Return the learner of a ``.cgap`` file."""
     learner = ReplayedLearner.load(file)
     learner.check = check_time
     return learner
 
 
-def changes_in(events: list[Event]) -> dict[int, float | None]:
+def changes_in(events: list[codec.Event]) -> dict[int, float | None]:
     """Return what the retractions and corrections among events make of earlier rewards."""
     return {
         event.request["trial"]: event.request.get("reward")
@@ -85,8 +74,7 @@ def changes_in(events: list[Event]) -> dict[int, float | None]:
     }
 
 
-def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
-    """Return what was learnt at an event, after the retractions and corrections given."""
+def _learnt_at(event: codec.Event, edits: Sequence[codec.Event]) -> Any:
     for edit in reversed(edits):
         found = edit.result.get("learnt", {"from": 0, "sets": None})
         if found["from"] <= event.number < edit.number:
@@ -101,42 +89,30 @@ def _about(said: _Said, *, corrected: bool) -> dict[str, Any]:
     return {**found, **{name: _EXACT[name] for name in _EXACT if corrected and name in found}}
 
 
+@dataclass(eq=False)
 class Replay:
-    """The learner of a log up to an event."""
+    """The learner of a log up to an event; ``find`` returns the pick of an earlier trial."""
 
-    def __init__(
-        self,
-        find: Callable[[int], Pick],
-        learner: ReplayedLearner | None = None,
-        number: int = 0,
-        hash: str = NOTHING,  # noqa: A002  # the word for it
-        at: str = "",
-    ) -> None:
-        self._learner = learner
-        self.number, self.hash = number, hash
-        self.sound = True  # not while an event is taken in
-        self.seconds = 0.0  # that a replay since the last snapshot would take, about
-        self.since_snapshot = 0
-        self.next_due: str | None = None  # when a lease runs out next, or before that
-        self.at = at
-        self.learnt: dict[str, Any] = {}  # hyperparameters learnt anew, by the event's number
-        self._picks: dict[int, Pick] = {}
-        self._find = find
+    find: Callable[[int], codec.Pick]
+    number: int = 0
+    hash: str = codec.NOTHING
+    at: str = ""
+    learner: ReplayedLearner = field(init=False)  # since the first event
+    sound: bool = True  # not while an event is taken in
+    seconds: float = 0.0  # that a replay since the last snapshot would take, about
+    since_snapshot: int = 0
+    next_due: str | None = None  # when a lease runs out next, or before that
+    learnt: dict[str, Any] = field(default_factory=dict)  # anew, by the event's number
+    _picks: dict[int, codec.Pick] = field(default_factory=dict)
 
-    @property
-    def learner(self) -> ReplayedLearner:
-        if self._learner is None:
-            raise RuntimeError("the log has not begun")
-        return self._learner
-
-    def pick(self, trial: int) -> Pick:
-        return self._picks.get(trial) or self._find(trial)
+    def pick(self, trial: int) -> codec.Pick:
+        return self._picks.get(trial) or self.find(trial)
 
     def apply(
         self,
-        event: Event,
+        event: codec.Event,
         changes: Changes = _NO_CHANGES,
-        edits: Sequence[Event] = (),
+        edits: Sequence[codec.Event] = (),
         *,
         anew: bool = False,
     ) -> None:
@@ -163,18 +139,18 @@ class Replay:
 
     def append(
         self, kind: str, key: str | None, request: Any, result: _Said, *, at: str, by: str | None
-    ) -> Event:
+    ) -> codec.Event:
         """Take in what happens now, for an ask but its pick; return it as the next event."""
         start, self.sound = time.perf_counter(), False
-        text = as_json(request)
+        text = codec.as_json(request)
         read = json.loads(text)  # the learner is only ever given what was read back from JSON
         if kind in _LEARNING:
             learnt = self._step(kind, read, result, _NO_CHANGES, _ANEW)
             result = {**result, "learnt": learnt}
         elif kind != "ask":
             self._step(kind, read, result, _NO_CHANGES, None)
-        parts = (self.number + 1, at, kind, key, text, as_json(result))
-        event = Event.following(self.hash, parts, by)
+        parts = (self.number + 1, at, kind, key, text, codec.as_json(result))
+        event = codec.Event.following(self.hash, parts, by)
         vars(event)["request"] = read
         if kind == "ask":
             vars(event)["result"] = result  # plain values, which read back as the same
@@ -182,7 +158,6 @@ class Replay:
         return event
 
     def mark(self) -> tuple[Any, ...]:
-        """Return what ``rewind`` needs to return to this event."""
         return self.learner.state, dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
@@ -192,7 +167,6 @@ class Replay:
         vars(self).update(rest)
 
     def _step(self, kind: str, request: _Said, result: _Said, changes: Changes, learnt: Any) -> Any:
-        """Give what happened to the learner; return the hyperparameters learnt."""
         step = getattr(self, f"_on_{kind}")
         if kind not in _LEARNING:
             step(request, result, changes)
@@ -208,7 +182,7 @@ class Replay:
             self.learnt[str(self.number + 1)] = found
         return found
 
-    def _went_on(self, event: Event, start: float) -> None:
+    def _went_on(self, event: codec.Event, start: float) -> None:
         if event.kind == "ask":
             result = event.result
             self._picks |= dict(zip(result["trials"], event.picks, strict=True))
@@ -222,17 +196,17 @@ class Replay:
         self.since_snapshot += 1
 
     def _on_create(self, request: _Said, _: _Said, __: Changes) -> None:
-        self._learner = loaded(io.BytesIO(base64.b64decode(request["learner"])))
+        self.learner = loaded(io.BytesIO(base64.b64decode(request["learner"])))
 
     def _on_ask(self, request: _Said, result: _Said, _: Changes) -> None:
         if "pool" in result:
-            self.learner.learn_columns(decode_contexts(result["pool"]))
+            self.learner.learn_columns(codec.decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
         arms: Any = [decode_label(label) for label in result["arms"]]
         self.learner.add_pending(
-            decode_contexts(contexts),
-            arms if is_table(contexts) else arms[0],
-            eligible=decode_eligible(request["arms"]),
+            codec.decode_contexts(contexts),
+            arms if codec.is_table(contexts) else arms[0],
+            eligible=codec.decode_eligible(request["arms"]),
             propensities=result.get("propensities"),
         )
         if "random" in result:
@@ -241,7 +215,7 @@ class Replay:
     def _on_tell(self, request: _Said, result: _Said, changes: Changes) -> None:
         trial = request["trial"]
         pick, reward = self.pick(trial), changes.get(trial, request["reward"])
-        context = decode_contexts(pick.context)
+        context = codec.decode_contexts(pick.context)
         if reward is None:
             if not result["late"]:
                 self.learner.forget_pick(context, pick.arm)
@@ -257,32 +231,32 @@ class Replay:
         rewards = [changes.get(trial, reward) for trial, reward in told]
         left = [place for place, reward in enumerate(rewards) if reward is not None]
         if len(left) < len(rewards):
-            self.learner.learn_columns(decode_contexts(contexts))
+            self.learner.learn_columns(codec.decode_contexts(contexts))
         if not left:
             return
         arms: Any = [decode_label(request["arms"][place]) for place in left]
         values: Any = [rewards[place] for place in left]
-        eligible = decode_eligible(request["eligible"])
+        eligible = codec.decode_eligible(request["eligible"])
         said = {name: request[name] for name in (*_EXACT, "cost") if name in request}
         each = [
             _about({n: said[n][place] for n in said}, corrected=trials[place] in changes)
             for place in left
         ]
         about: dict[str, Any] = {name: [row[name] for row in each] for name in said}
-        if is_table(contexts):
-            contexts = some_rows(contexts, left)
+        if codec.is_table(contexts):
+            contexts = codec.some_rows(contexts, left)
             if eligible is not None and isinstance(request["eligible"][0], list):
                 eligible = [eligible[place] for place in left]
         else:
             arms, values = arms[0], values[0]
             about = {name: said[0] for name, said in about.items()}
-        rows = decode_contexts(contexts)
+        rows = codec.decode_contexts(contexts)
         self.learner.add_pending(rows, arms, eligible=eligible)
         self.learner.tell(rows, arms, values, eligible=eligible, **about)
 
     def _on_cancel(self, request: _Said, _: _Said, __: Changes) -> None:
         pick = self.pick(request["trial"])
-        self.learner.forget_pick(decode_contexts(pick.context), pick.arm)
+        self.learner.forget_pick(codec.decode_contexts(pick.context), pick.arm)
 
     def _on_tune(self, request: _Said, _: _Said, changes: Changes) -> None:
         if changes and len(self.learner.state.model) < _LEAST_TUNED:
@@ -291,7 +265,7 @@ class Replay:
 
     def _on_add_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         features = request["features"]
-        known = None if features is None else decode_contexts(features)
+        known = None if features is None else codec.decode_contexts(features)
         label, cost = decode_label(request["arm"]), request.get("cost")
         self.learner.add_recorded_arm(label, known, cost)
 
@@ -312,10 +286,10 @@ class Draft:
         self.session, self.connection = session, connection
         replay = session.replay
         self.base = replay.number, replay.hash
-        self.events: list[Event] = []
+        self.events: list[codec.Event] = []
         self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
         self._read: dict[int, dict[str, Any]] = {}  # raw, as in the table
-        self._files: list[tuple[str, Event, bytes]] = []
+        self._files: list[tuple[str, codec.Event, bytes]] = []
         self._stale: list[int] = []  # snapshots
         self._progress: dict[str, Any] = {}
         self._last_trial: int | None = None
@@ -329,13 +303,13 @@ class Draft:
         request: dict[str, Any],
         result: dict[str, Any],
         key: str | None = None,
-    ) -> Event:
+    ) -> codec.Event:
         by = None if kind == "expire" else caller(self.session.by)
         replay, at = self.session.replay, self.now()
         self.events.append(replay.append(kind, key, request, result, at=at, by=by))
         return self.events[-1]
 
-    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> Event | None:
+    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> codec.Event | None:
         """Return the event that a key already stands for; raise if it stands for another."""
         if key is None:
             return None
@@ -348,7 +322,7 @@ class Draft:
             )
         return found
 
-    def events_of(self, *kinds: str) -> list[Event]:
+    def events_of(self, *kinds: str) -> list[codec.Event]:
         written = self.session.store.events_of(self.connection, *kinds)
         return [*written, *(event for event in self.events if event.kind in kinds)]
 
@@ -383,7 +357,7 @@ class Draft:
         self._trials[row["id"]] = {**row, **self.events[-1].trial_change}
         return self._trials[row["id"]]
 
-    def add_file(self, kind: str, event: Event, content: bytes) -> None:
+    def add_file(self, kind: str, event: codec.Event, content: bytes) -> None:
         self._files.append((kind, event, content))
 
     def adopt(self, replay: Replay, told_by: int) -> None:
@@ -391,21 +365,17 @@ class Draft:
         store = self.session.store
         self._stale += [n for n in store.files(self.connection, "snapshot") if n >= told_by]
         self.session.replay = replay
-        self.add_file("snapshot", self.events[-1], to_bytes(replay.learner))
+        self.add_file("snapshot", self.events[-1], codec.to_bytes(replay.learner))
         replay.seconds, replay.since_snapshot = 0.0, 0
 
     def note(self, **progress: Any) -> None:
-        """Note how far the exploration is, for lists of campaigns."""
         self._progress |= progress
 
     def mark(self) -> tuple[Any, ...]:
         """Return what ``rewind`` needs to undo what is added from now on."""
-        copies = {name: list(vars(self)[name]) for name in ("events", "_files", "_stale")}
-        kept = {"_trials": dict(self._trials), "_progress": dict(self._progress)}
-        return {**copies, **kept, "_last_trial": self._last_trial}, self.session.mark()
+        return {name: copy(vars(self)[name]) for name in _REDRAWN}, self.session.mark()
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Undo what was added since ``mark``, also in the learner."""
         own, learner = mark
         self.rewind_learner(learner, len(own["events"]))
         vars(self).update(own)
@@ -460,7 +430,7 @@ class Session:
     def __init__(self, store: Store, by: str | None = None) -> None:
         self.store = store
         self.by = by
-        self._replay: Replay | None = None
+        self.replay = Replay(self._find, sound=False)  # the log was not read yet
         self._connection: Connection | None = None
         self._group: Draft | None = None  # of calls that are committed together
         self._writing = 0.0  # seconds that the last snapshot took
@@ -468,16 +438,6 @@ class Session:
         self._wary = 0  # calls to come that expect others
         self._altered: list[int] = []  # snapshots
         self.summary: tuple[Any, dict[str, Any]] = (None, {})  # the event it is of, and the summary
-
-    @property
-    def replay(self) -> Replay:
-        if self._replay is None:
-            raise RuntimeError("the log was not read yet")
-        return self._replay
-
-    @replay.setter
-    def replay(self, replay: Replay) -> None:
-        self._replay = replay
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -504,12 +464,13 @@ class Session:
             except BaseException:
                 self._group.rewind(mark)
                 raise
-        for attempt in itertools.count():
+        attempt = 0
+        while True:
             check_time()
             # Where others are in the way all the time, somebody has to keep them out at last.
             brief = self._wary > 0 and self._computing < _BRIEF
             alone = brief or attempt >= _ATTEMPTS
-            self._wary = max(0, self._wary - 1)
+            self._wary, attempt = max(0, self._wary - 1), attempt + 1
             written, expired, found = self._attempt(work, alone=alone)
             if not written:
                 self._wary = _WARY
@@ -517,7 +478,6 @@ class Session:
                 self._take_snapshot()
                 result: R = found
                 return result
-        raise AssertionError  # never reached: the loop has no end
 
     def _attempt(self, work: Callable[[Draft], R], *, alone: bool) -> tuple[bool, bool, Any]:
         """Try a call; return whether it was written, if only leases ran out, and the result."""
@@ -568,15 +528,15 @@ class Session:
         return self.run(work)
 
     def mark(self) -> tuple[Any, ...]:
-        """Return what ``rewind`` needs to put the learner back."""
         return self.replay, self.replay.mark()
 
     def rewind(self, mark: tuple[Any, ...], *, possible: bool) -> None:
         """Put the learner back, or have it made again from the log if that is not possible."""
-        replay, state = mark
+        self.replay, state = mark
         if possible:
-            replay.rewind(state)
-        self._replay = replay if possible else None
+            self.replay.rewind(state)
+        else:
+            self.replay.sound = False
 
     def _is_due(self, connection: Connection) -> bool:
         due, now = self.replay.next_due, self.store.database.now(connection)
@@ -600,7 +560,7 @@ class Session:
 
     def close(self) -> None:
         """Leave a snapshot for those who open the campaign next, and close all connections."""
-        if self._replay is not None and self._replay.seconds > _AT_THE_END:
+        if self.replay.sound and self.replay.seconds > _AT_THE_END:
             with self.store.reading() as connection:
                 self._catch_up(connection)
             self._take_snapshot(_AT_THE_END)
@@ -613,7 +573,7 @@ class Session:
         key: str | None,
         progress: Mapping[str, Any],
     ) -> None:
-        self._replay = Replay(self._find)
+        self.replay = Replay(self._find)
         self._connection = connection
         draft = Draft(self, connection)
         draft.append("create", request, {}, key)
@@ -659,8 +619,8 @@ class Session:
     def _catch_up(self, connection: Connection) -> None:
         """Take in all events there are; read the log anew if it is not the one known."""
         self._connection = connection
-        known = self._replay
-        if known is not None and known.sound:
+        known = self.replay
+        if known.sound:
             if self.store.last_event(connection) == (known.number, known.hash):
                 return
             found = list(self.store.events(connection, known.number - 1))
@@ -671,8 +631,8 @@ class Session:
                     for event in new:
                         known.apply(event)
                     return
-        self._replay = None  # a backup may have been restored, or the server is another one
-        self._replay = self.rebuilt(connection, self.store.last_event(connection)[0])
+        known.sound = False  # a backup may have been restored, or the server is another one
+        self.replay = self.rebuilt(connection, self.store.last_event(connection)[0])
 
     def _newest(self, connection: Connection) -> int:
         return max(self._snapshots(connection), default=0)
@@ -682,7 +642,6 @@ class Session:
         return [number for number in found if number not in self._altered]
 
     def _loaded(self, connection: Connection, last: int) -> Replay | None:
-        """Return the learner of the newest snapshot up to an event; None if there is none."""
         for number in reversed([n for n in self._snapshots(connection) if n <= last]):
             try:
                 learner = loaded(self.store.read_file(connection, "snapshot", number))
@@ -694,7 +653,9 @@ class Session:
                 warnings.warn(what, RuntimeWarning, stacklevel=2)
                 continue
             event = self.store.event(connection, number)
-            return Replay(self._find, learner, number, event.hash, event.at)
+            replay = Replay(self._find, number, event.hash, event.at)
+            replay.learner = learner
+            return replay
         return None
 
     def _take_snapshot(self, patience: float | None = None) -> None:
@@ -716,7 +677,7 @@ class Session:
     def write_snapshot(self) -> None:
         """Write a snapshot of the learner, if it is that of the last event."""
         start, replay = time.perf_counter(), self.replay
-        content, event = to_bytes(replay.learner), (replay.number, replay.hash)
+        content, event = codec.to_bytes(replay.learner), (replay.number, replay.hash)
         with self.store.locked() as connection:
             taken = self._snapshots(connection)
             if self.store.last_event(connection) == event and replay.number not in taken:
@@ -727,10 +688,10 @@ class Session:
         replay.seconds, replay.since_snapshot = 0.0, 0
         self._writing = time.perf_counter() - start
 
-    def _find(self, trial: int) -> Pick:
+    def _find(self, trial: int) -> codec.Pick:
         if self._connection is None:
             raise RuntimeError("there is no connection to read a trial with")
-        return Pick.of(self.store.trial(self._connection, trial))
+        return codec.Pick.of(self.store.trial(self._connection, trial))
 
 
 def _surplus(numbers: list[int]) -> list[int]:

@@ -31,7 +31,7 @@ from contextgap.base import files
 from contextgap.team.campaign import calls
 from contextgap.team.campaign.codec import NOTHING, Event, as_json, file_hash, row_hash
 from contextgap.team.campaign.database import IDLE, NAME, Database, Prepared
-from contextgap.team.campaign.progress import decode_goal, recorded, summary
+from contextgap.team.campaign.progress import START, decode_goal, summary
 from contextgap.team.campaign.values import (
     STATES,
     AlteredError,
@@ -40,17 +40,12 @@ from contextgap.team.campaign.values import (
     UnavailableError,
 )
 
-VERSION = 2
-"""The version that this release writes."""
-
-FORMAT = 2
-"""The format of the log that this release writes."""
-
+VERSION = 2  # the version that this release writes
+FORMAT = 2  # the format of the log that this release writes
 _MAKING_TABLES = 0x63676170  # any number, the same in all processes
 METADATA = sa.MetaData()
 NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose integers have 64 bits
-LARGEST = 2**63 - 1
-"""The largest number that such a column holds."""
+LARGEST = 2**63 - 1  # the largest number that such a column holds
 
 
 def _campaign() -> Column[int]:
@@ -151,39 +146,31 @@ class Store:
     def __init__(self, database: Database, campaign: int) -> None:
         self.database = database
         self.campaign = campaign
-        mine = EVENTS.c.campaign == campaign
-        of_event, of_trial = select(*_EVENT_COLUMNS).where(mine), TRIALS.c.campaign == campaign
-        after, upto = EVENTS.c.number > bindparam("after"), EVENTS.c.number <= bindparam("upto")
-        wanted = TRIALS.c.id == bindparam("wanted")
-        due = (TRIALS.c.state == "open") & (TRIALS.c.until <= bindparam("now"))
-        self._events_after = self._prepared(
-            of_event.where(after, upto).order_by(EVENTS.c.number).limit(_PAGE)
-        )
-        self._event_of_key = self._prepared(of_event.where(EVENTS.c.key == bindparam("wanted")))
-        self._append = self._prepared(insert(EVENTS), EVENTS.c.keys())
-        self._last_event = self._prepared(
-            select(EVENTS.c.number, EVENTS.c.hash)
-            .where(mine)
-            .order_by(EVENTS.c.number.desc())
-            .limit(1)
-        )
+        events, trials, own = EVENTS.c, TRIALS.c, CAMPAIGNS.c.id == campaign
+        self._mine = trials.campaign == campaign
+        self._log = select(*_EVENT_COLUMNS).where(events.campaign == campaign)
+        page = self._log.where(events.number > bindparam("after"))
+        page = page.where(events.number <= bindparam("upto"))
+        self._events_after = self._prepared(page.order_by(events.number).limit(_PAGE))
+        self._event_of_key = self._prepared(self._log.where(events.key == bindparam("wanted")))
+        self._append = self._prepared(insert(EVENTS), events.keys())
+        last = select(events.number, events.hash).where(events.campaign == campaign)
+        self._last_event = self._prepared(last.order_by(events.number.desc()).limit(1))
         idle = func.set_config("idle_in_transaction_session_timeout", str(int(1000 * IDLE)), True)
-        self._lock = self._prepared(
-            select(CAMPAIGNS.c.id, idle).where(CAMPAIGNS.c.id == campaign).with_for_update()
-        )
-        own, is_open = CAMPAIGNS.c.id == campaign, of_trial & (TRIALS.c.state == "open")
-        last_trial = select(func.max(TRIALS.c.id)).where(of_trial)
+        self._lock = self._prepared(select(CAMPAIGNS.c.id, idle).where(own).with_for_update())
+        is_open = self._mine & (trials.state == "open")
+        last_trial = select(func.max(trials.id)).where(self._mine)
         count = select(func.count()).select_from(TRIALS).where(is_open)
         parts = (CAMPAIGNS.c.summary, last_trial.scalar_subquery(), count.scalar_subquery())
         self._summary = self._prepared(select(*parts).where(own))
         self._summarize = self._prepared(update(CAMPAIGNS).where(own), ["summary"])
-        self._trial = self._prepared(select(TRIALS).where(of_trial, wanted))
+        wanted = self._mine & (trials.id == bindparam("wanted"))
+        self._trial = self._prepared(select(TRIALS).where(wanted))
         self._last_trial = self._prepared(last_trial)
-        self._due = self._prepared(
-            select(TRIALS.c.id).where(of_trial, due).order_by(TRIALS.c.until, TRIALS.c.id)
-        )
-        self._add_trials = self._prepared(insert(TRIALS), TRIALS.c.keys())
-        self._change = self._prepared(update(TRIALS).where(of_trial, wanted), _CHANGING)
+        due = select(trials.id).where(is_open, trials.until <= bindparam("now"))
+        self._due = self._prepared(due.order_by(trials.until, trials.id))
+        self._add_trials = self._prepared(insert(TRIALS), trials.keys())
+        self._change = self._prepared(update(TRIALS).where(wanted), _CHANGING)
 
     def _prepared(self, statement: ClauseElement, columns: Iterable[str] | None = None) -> Prepared:
         return Prepared(statement, self.database.dialect, columns)
@@ -193,7 +180,6 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[Connection]:
-        """Yield a connection while no other process can change this campaign."""
         with self.database.connected() as connection, self.locked_on(connection):
             yield connection
 
@@ -210,7 +196,7 @@ class Store:
     ) -> Iterator[Event]:
         """Yield events after ``after`` up to ``upto``; callers check that each follows."""
         while True:
-            page = self._events_after.rows(connection, after=after, upto=upto)
+            page = self._events_after.run(connection, after=after, upto=upto)
             yield from map(_event, page)
             if len(page) < _PAGE:
                 return
@@ -222,21 +208,16 @@ class Store:
         raise AlteredError(f"event {number} of the campaign is missing")
 
     def events_of(self, connection: Connection, *kinds: str, after: int = 0) -> list[Event]:
-        statement = (
-            select(*_EVENT_COLUMNS)
-            .where(EVENTS.c.campaign == self.campaign, EVENTS.c.kind.in_(kinds))
-            .where(EVENTS.c.number > after)
-            .order_by(EVENTS.c.number)
-        )
-        return [_unaltered(_event(row)) for row in connection.execute(statement)]
+        mine = self._log.where(EVENTS.c.kind.in_(kinds), EVENTS.c.number > after)
+        found = connection.execute(mine.order_by(EVENTS.c.number))
+        return [_unaltered(_event(row)) for row in found]
 
     def event_of_key(self, connection: Connection, key: str) -> Event | None:
-        found = self._event_of_key.rows(connection, wanted=key)
+        found = self._event_of_key.run(connection, wanted=key)
         return _unaltered(_event(found[0])) if found else None
 
     def last_event(self, connection: Connection) -> tuple[int, str]:
-        """Return the number and the hash of the last event; 0 and nothing before the first."""
-        found = self._last_event.rows(connection)
+        found = self._last_event.run(connection)
         return (found[0][0], found[0][1]) if found else (0, NOTHING)
 
     def append(self, connection: Connection, events: Sequence[Event]) -> None:
@@ -255,11 +236,11 @@ class Store:
         self._append.run_all(connection, rows)
 
     def last_trial(self, connection: Connection) -> int:
-        ((last,),) = self._last_trial.rows(connection)
+        ((last,),) = self._last_trial.run(connection)
         return int(last or 0)
 
     def trial(self, connection: Connection, number: int) -> dict[str, Any]:
-        found = self._trial.rows(connection, wanted=number) if number <= LARGEST else []
+        found = self._trial.run(connection, wanted=number) if number <= LARGEST else []
         if not found:
             raise NotFoundError(f"there is no trial {number}")
         return _checked(dict(zip(_TRIAL_COLUMNS, found[0], strict=True)))
@@ -271,8 +252,7 @@ class Store:
         newest_first: bool = False,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the rows of trials that all conditions hold of."""
-        statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign, *where)
+        statement = select(TRIALS).where(self._mine, *where)
         statement = statement.order_by(TRIALS.c.id.desc() if newest_first else TRIALS.c.id)
         statement = statement.limit(None if most is None else min(most, LARGEST))
         return [_checked(dict(row)) for row in connection.execute(statement).mappings()]
@@ -280,7 +260,7 @@ class Store:
     def counts(self, connection: Connection) -> dict[str, int]:
         statement = (
             select(TRIALS.c.state, func.count())
-            .where(TRIALS.c.campaign == self.campaign, TRIALS.c.state.in_(_NOT_TOLD))
+            .where(self._mine, TRIALS.c.state.in_(_NOT_TOLD))
             .group_by(TRIALS.c.state)
         )
         found = {row[0]: row[1] for row in connection.execute(statement)}
@@ -288,12 +268,13 @@ class Store:
         return {**found, "told": self.last_trial(connection) - sum(found.values())}
 
     def due(self, connection: Connection, now: str) -> list[int]:
-        return [number for (number,) in self._due.rows(connection, now=now)]
+        return [number for (number,) in self._due.run(connection, now=now)]
 
     def next_due(self, connection: Connection, after: str = "") -> str | None:
-        mine = (TRIALS.c.campaign == self.campaign) & (TRIALS.c.state == "open")
-        mine &= TRIALS.c.until > after
-        return connection.execute(select(func.min(TRIALS.c.until)).where(mine)).scalar()
+        later = (TRIALS.c.state == "open") & (TRIALS.c.until > after)
+        return connection.execute(
+            select(func.min(TRIALS.c.until)).where(self._mine, later)
+        ).scalar()
 
     def add_trials(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         self._add_trials.run_all(connection, [self._with_hash(row) for row in rows])
@@ -310,28 +291,27 @@ class Store:
 
     def summary(self, connection: Connection) -> dict[str, Any]:
         """Return how the campaign stands in a few words, with trials counted anew."""
-        ((known, last, count),) = self._summary.rows(connection)
+        ((known, last, count),) = self._summary.run(connection)
         return {**json.loads(known or "{}"), "trials": int(last or 0), "open": int(count)}
 
     def summarize(self, connection: Connection, summary: Mapping[str, Any]) -> None:
         self._summarize.run(connection, summary=as_json(summary))
 
+    def progress(self, connection: Connection) -> list[dict[str, Any]]:
+        """Return the progress that the log has recorded, the latest last."""
+        return [event.result for event in self.events_of(connection, "progress")] or [START]
+
     def files(self, connection: Connection, kind: str) -> list[int]:
-        statement = (
-            select(FILES.c.number)
-            .where(FILES.c.campaign == self.campaign, FILES.c.kind == kind, FILES.c.part == 0)
-            .order_by(FILES.c.number)
-        )
+        mine = self._files(kind) & (FILES.c.part == 0)
+        statement = select(FILES.c.number).where(mine).order_by(FILES.c.number)
         return list(connection.execute(statement).scalars())
 
+    def _files(self, kind: str) -> ColumnElement[bool]:
+        return (FILES.c.campaign == self.campaign) & (FILES.c.kind == kind)
+
     def read_file(self, connection: Connection, kind: str, number: int) -> IO[bytes]:
-        """Return a file, to be read from; raise if it is not the one that was written."""
-        statement = (
-            select(FILES.c.bytes, FILES.c.sha256)
-            .where(FILES.c.campaign == self.campaign)
-            .where(FILES.c.kind == kind, FILES.c.number == number)
-            .order_by(FILES.c.part)
-        )
+        mine = self._files(kind) & (FILES.c.number == number)
+        statement = select(FILES.c.bytes, FILES.c.sha256).where(mine).order_by(FILES.c.part)
         file, hashed = io.BytesIO(), hashlib.sha256(self.event(connection, number).hash.encode())
         written: list[str | None] = []
         # Some at once: the whole file should be in memory once.
@@ -358,8 +338,8 @@ class Store:
 
     def remove_files(self, connection: Connection, kind: str, numbers: Sequence[int]) -> None:
         if numbers:
-            mine = (FILES.c.campaign == self.campaign) & (FILES.c.kind == kind)
-            connection.execute(sa.delete(FILES).where(mine, FILES.c.number.in_(numbers)))
+            mine = self._files(kind) & FILES.c.number.in_(numbers)
+            connection.execute(sa.delete(FILES).where(mine))
 
 
 def _event(row: Sequence[Any]) -> Event:
@@ -374,7 +354,6 @@ def _unaltered(event: Event) -> Event:
 
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table of trials; raise if it is not what was written."""
     if row["sha256"] != row_hash(row):
         raise AlteredError(
             f"trial {row['id']} was altered in the table of trials: its hash is not right; "
@@ -384,7 +363,6 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare(database: Database) -> None:
-    """Upgrade the tables of an earlier release; raise if this release cannot use them."""
     if database.prepared or not database.exists:
         return
     with database.reading() as connection:
@@ -407,16 +385,14 @@ def upgrade(database: Database) -> bool:
 
 
 def _summary(store: Store, connection: Connection) -> dict[str, Any]:
-    """Return how a campaign stands in a few words, from its log."""
     number, _ = store.last_event(connection)
     (first,), (last,) = store.events(connection, 0, 1), store.events(connection, number - 1, number)
-    steps = recorded(store, connection)
+    steps = store.progress(connection)
     found = summary(steps[-1], steps, decode_goal(first.request["goal"]))
     return {**store.summary(connection), **found, "event": last.number, "at": last.at}
 
 
 def summaries(database: Database) -> list[dict[str, Any]]:
-    """Return in a few words how every campaign stands, reading a row of each."""
     prepare(database)
     if not database.prepared:
         return []
@@ -427,7 +403,6 @@ def summaries(database: Database) -> list[dict[str, Any]]:
 
 
 def new_store(database: Database, connection: Connection, name: str) -> Store:
-    """Add a campaign without events."""
     if not database.prepared:
         make_tables(database, connection)
     try:
@@ -440,7 +415,6 @@ def new_store(database: Database, connection: Connection, name: str) -> Store:
 
 
 def find_store(database: Database, name: str) -> Store:
-    """Return the part of a campaign that exists."""
     prepare(database)
     known = campaign_names(database)
     if name not in known:
@@ -480,9 +454,8 @@ def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
     """Return the number and the format of every campaign, by name."""
     if not database.exists:
         return {}
-    statement = select(CAMPAIGNS.c.name, CAMPAIGNS.c.id, CAMPAIGNS.c.format).order_by(
-        CAMPAIGNS.c.id
-    )
+    own = CAMPAIGNS.c
+    statement = select(own.name, own.id, own.format).order_by(own.id)
     with database.reading() as connection:
         if not connection.dialect.has_table(connection, CAMPAIGNS.name):
             return {}
@@ -490,7 +463,6 @@ def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
 
 
 def version_of(connection: Connection) -> int:
-    """Return the version of the tables in a database; 0 if there are none."""
     if connection.dialect.has_table(connection, SCHEMA.name):
         return int(connection.execute(select(sa.func.max(SCHEMA.c.version))).scalar() or 0)
     return 1 if connection.dialect.has_table(connection, CAMPAIGNS.name) else 0
@@ -551,42 +523,39 @@ def make_tables(database: Database, connection: Connection) -> bool:
 
 def _upgrade_from_1(connection: Connection) -> None:
     """Make the tables anew and copy all rows; the transaction is undone if that fails."""
-
-    def run(*statements: str) -> None:
-        for statement in statements:
-            connection.execute(text(statement))
-
     server = connection.dialect.name == "postgresql"
+    before = ["DROP INDEX contextgap_events_kinds", "DROP INDEX contextgap_trials_states"]
     if server:
-        run("ALTER TABLE contextgap_events DROP CONSTRAINT contextgap_events_keys")
-    run("DROP INDEX contextgap_events_kinds", "DROP INDEX contextgap_trials_states")
-    run(*(f"ALTER TABLE {table.name} RENAME TO old_{table.name}" for table in _OLD))
+        before.append("ALTER TABLE contextgap_events DROP CONSTRAINT contextgap_events_keys")
+    for statement in [*before, *(f"ALTER TABLE {t.name} RENAME TO old_{t.name}" for t in _OLD)]:
+        connection.execute(text(statement))
     METADATA.create_all(connection)
-    run(
-        "INSERT INTO contextgap_campaigns (id, name, format) "
-        "SELECT id, name, 2 FROM old_contextgap_campaigns"
-    )
+    last: dict[int, str] = {}  # the hash of each campaign's last event
+    for table in _OLD:
+        keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
+        old = text(f"SELECT * FROM old_{table.name} ORDER BY {keys}")
+        rows = connection.execute(old, execution_options={"yield_per": _AT_ONCE}).mappings()
+        for part in rows.partitions():
+            connection.execute(insert(table), [_upgraded(table, dict(row), last) for row in part])
     if server:
         set_sequences(connection)
-    before: dict[int, str] = {}
-    for rows in _pages(connection, "events", "number"):
-        for row in rows:
-            last = before.get(row["campaign"], NOTHING)
-            row |= {"before": last or None, "by": None}
-            row["previous"] = row["number"] - 1 if last else None
-            before[row["campaign"]] = row["hash"]
-        connection.execute(insert(EVENTS), rows)
-    for rows in _pages(connection, "trials", "id"):
-        for row in rows:
-            row["by"] = None
-            row["sha256"] = row_hash(row)
-        connection.execute(insert(TRIALS), rows)
-    run(
-        "INSERT INTO contextgap_files (campaign, kind, number, part, bytes) "
-        "SELECT campaign, kind, number, part, bytes FROM old_contextgap_files"
-    )
     _hash_files(connection)
-    run(*(f"DROP TABLE old_{table.name}" for table in reversed(_OLD)))
+    for table in reversed(_OLD):
+        connection.execute(text(f"DROP TABLE old_{table.name}"))
+
+
+def _upgraded(table: Table, row: dict[str, Any], last: dict[int, str]) -> dict[str, Any]:
+    """Return a row of version 1 with what it lacks; ``last`` has hashes of events before it."""
+    if table is CAMPAIGNS:
+        return {**row, "format": FORMAT}
+    if table is EVENTS:
+        before, last[row["campaign"]] = last.get(row["campaign"], NOTHING), row["hash"]
+        previous = row["number"] - 1 if before else None
+        return {**row, "by": None, "before": before or None, "previous": previous}
+    if table is TRIALS:
+        row["by"] = None
+        return {**row, "sha256": row_hash(row)}
+    return row
 
 
 def set_sequences(connection: Connection) -> None:
@@ -596,14 +565,6 @@ def set_sequences(connection: Connection) -> None:
             sequence = f"pg_get_serial_sequence('{name}', 'id')"
             last = f"(SELECT coalesce(max(id), 0) + 1 FROM {name})"
             connection.execute(text(f"SELECT setval({sequence}, {last}, false)"))
-
-
-def _pages(connection: Connection, name: str, number: str) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a table of version 1 in order, some at once."""
-    statement = text(f"SELECT * FROM old_contextgap_{name} ORDER BY campaign, {number}")
-    rows = connection.execute(statement, execution_options={"yield_per": _PAGE}).mappings()
-    for page in rows.partitions():
-        yield [dict(row) for row in page]
 
 
 def _hash_files(connection: Connection) -> None:
@@ -723,7 +684,6 @@ def _tables(connection: Connection) -> sa.MetaData:
 
 
 def _copy(source: Connection, target: Connection) -> None:
-    """Copy all rows, making the tables that are missing."""
     current = version_of(source) == VERSION
     for table in _tables(source).sorted_tables:
         made: Table = METADATA.tables.get(table.name, table) if current else table

@@ -86,8 +86,7 @@ class DeadlineError(TimeoutError):
     """
 
 
-STATES = ("open", "told", "cancelled", "expired", "retracted")
-"""What can have become of a trial."""
+STATES = ("open", "told", "cancelled", "expired", "retracted")  # what can have become of a trial
 
 
 @dataclass(frozen=True)

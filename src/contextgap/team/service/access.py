@@ -19,11 +19,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, insert, select, update
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.types import Scope
 
@@ -32,29 +31,25 @@ from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_name
 
-SCOPES = ("read", "explore", "freeze", "admin")
-"""What a token may be good for."""
-
-REFRESH = 5.0
-"""Seconds after which a token that was revoked is refused at the latest."""
-
+SCOPES = ("read", "explore", "freeze", "admin")  # what a token may be good for
+REFRESH = 5.0  # seconds after which a token that was revoked is refused at the latest
 _TOKENS = ("required", "none")
 _UNKNOWN = 0.2  # seconds between reads of the table for the sake of unknown tokens
 _READING = ("GET", "HEAD", "OPTIONS")
 _CLIENTS = 10_000  # remembered at once
 
-_METADATA = MetaData()
-TOKENS = Table(
+_METADATA = sa.MetaData()
+TOKENS = sa.Table(
     "contextgap_tokens",
     _METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("hash", String(64), nullable=False, unique=True),
-    Column("scopes", String(200), nullable=False),  # separated by commas
-    Column("campaign", String(200)),  # None for all
-    Column("created", String(32), nullable=False),
-    Column("until", String(32)),
-    Column("revoked", String(32)),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("hash", sa.String(64), nullable=False, unique=True),
+    sa.Column("scopes", sa.String(200), nullable=False),  # separated by commas
+    sa.Column("campaign", sa.String(200)),  # None for all
+    sa.Column("created", sa.String(32), nullable=False),
+    sa.Column("until", sa.String(32)),
+    sa.Column("revoked", sa.String(32)),
 )
 
 
@@ -159,7 +154,6 @@ class Settings:
 
 @lru_cache(256)
 def is_loopback(host: str) -> bool:
-    """Return whether a name or an address is this machine's own."""
     name = host.removeprefix("[").removesuffix("]")
     if name.lower() == "localhost":
         return True
@@ -186,7 +180,6 @@ class RefusedError(Exception):
 
 
 def busy(detail: str, status: int = 503, seconds: float = 1.0) -> RefusedError:
-    """Return an answer that asks to come back later."""
     return RefusedError(status, detail, headers={"Retry-After": f"{max(1, round(seconds))}"})
 
 
@@ -207,7 +200,6 @@ class Token:
 
 
 def hash_of(secret: str) -> str:
-    """Return what the database keeps of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -224,16 +216,16 @@ def create_token(
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not wanted:
         raise ValueError(f"scopes must be among {list(SCOPES)}, got {list(scopes)}")
-    now, until = datetime.now(UTC), None
+    secret = f"cgap_{secrets.token_urlsafe(32)}"
+    until = None
     if days is not None:
         until = calls.after(86_400 * checks.positive("days", days, "90 is usual"))
-    secret = f"cgap_{secrets.token_urlsafe(32)}"
     row = {"name": name, "hash": hash_of(secret), "scopes": ",".join(wanted), "until": until}
-    row |= {"campaign": campaign, "created": calls.as_text(now)}
+    row |= {"campaign": campaign, "created": calls.now()}
     with database.writing() as connection:
         _METADATA.create_all(connection)
         try:
-            connection.execute(insert(TOKENS), row)
+            connection.execute(sa.insert(TOKENS), row)
         except IntegrityError:
             raise ConflictError(f"there is a token {name!r} already; choose another name") from None
     return secret
@@ -253,25 +245,19 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
 
 
 def revoke_token(database: Database, name: str) -> None:
-    """Make a token good for nothing."""
     with database.writing() as connection:
-        known: Sequence[str] = []
-        if _there(connection):
-            known = connection.scalars(select(TOKENS.c.name)).all()
+        known = [row["name"] for row in _rows(connection)]
         if name not in known:
             raise NotFoundError(f"there is no token {name!r}; there are {known}")
         mine = (TOKENS.c.name == name) & TOKENS.c.revoked.is_(None)
-        connection.execute(update(TOKENS).where(mine).values(revoked=calls.now()))
+        connection.execute(sa.update(TOKENS).where(mine).values(revoked=calls.now()))
 
 
 def read_tokens(database: Database) -> dict[str, Token]:
-    """Return all tokens by the hashes of their secrets."""
     if not database.exists:
         return {}
     with database.reading() as connection:
-        if not _there(connection):
-            return {}
-        rows = connection.execute(select(TOKENS).order_by(TOKENS.c.id)).mappings().all()
+        rows = _rows(connection)
     found = {}
     for row in rows:
         rest = {name: row[name] for name in ("name", "campaign", "created", "until", "revoked")}
@@ -279,8 +265,11 @@ def read_tokens(database: Database) -> dict[str, Token]:
     return found
 
 
-def _there(connection: Connection) -> bool:
-    return connection.dialect.has_table(connection, TOKENS.name)
+def _rows(connection: sa.Connection) -> Sequence[sa.RowMapping]:
+    """Return the rows of the table of tokens, which the first token makes."""
+    if not connection.dialect.has_table(connection, TOKENS.name):
+        return []
+    return connection.execute(sa.select(TOKENS).order_by(TOKENS.c.id)).mappings().all()
 
 
 @dataclass
@@ -301,7 +290,6 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """Under which the caller's requests are counted."""
         return self.address if self.token is None else f"token {self.token.name}"
 
     def may_see(self, campaign: str) -> bool:
@@ -333,7 +321,6 @@ class Guard:
                 await self.refresh()
 
     def known(self, caller: Caller) -> Token | None:
-        """Return a caller's token, as far as it is in memory and good."""
         kind, _, secret = caller.headers.get("authorization", "").partition(" ")
         found = self._tokens.get(hash_of(secret.strip())) if kind.lower() == "bearer" else None
         return found if found is not None and found.good else None
@@ -367,7 +354,11 @@ class Guard:
         if self._settings.needs_tokens:
             return
         host = caller.headers.get("host", "")
-        if not self._trusted(_host_name(host)):
+        name = _host_name(host)
+        # Nobody else can make an address lead here.
+        is_address = ":" in name or name.replace(".", "").isdecimal()
+        outside = is_address and not self._settings.local
+        if not (outside or is_loopback(name) or name in self._allowed):
             raise RefusedError(
                 403, f"the Host {host!r} is not known here; --allow-host makes it known"
             )
@@ -375,13 +366,6 @@ class Guard:
         own = origin is None or origin.lower().partition("://")[2] == host.lower()
         if not own and caller.method not in _READING:
             raise RefusedError(403, f"requests from pages of {origin} are refused")
-
-    def _trusted(self, name: str) -> bool:
-        if is_loopback(name) or name in self._allowed:
-            return True
-        # Nobody else can make an address lead here.
-        is_address = ":" in name or name.replace(".", "").isdecimal()
-        return is_address and not self._settings.local
 
 
 @lru_cache(256)

@@ -63,8 +63,6 @@ _IDLE = 10.0  # seconds that a header, or the rest of a request that was answere
 
 
 class Service:
-    """What all requests to a service share."""
-
     def __init__(
         self, database: str | os.PathLike[str], settings: Settings, log: TextIO | None = None
     ) -> None:
@@ -89,7 +87,6 @@ class Service:
         self.listening = Listening(self.standings, lambda: self.stopping)
 
     def close(self) -> None:
-        """Finish what runs as far as there is time, leave snapshots, and close everything."""
         self.ended = self.hosting.close(self.settings.grace / 2)
         self.vital.close()
 
@@ -115,8 +112,7 @@ class ServiceApp(FastAPI):
         )
         self.state.service = self._service = service
         # Not by include_router, which would have every request look for its route twice.
-        rest = [subject.router for subject in (routes, monitoring, page)]
-        for router in (routes.most_used, *rest):
+        for router in (routes.most_used, routes.router, monitoring.router, page.router):
             self.router.routes.extend(router.routes)
         self._direct = [route for route in self.routes if isinstance(route, DirectRoute)]
 
@@ -142,7 +138,10 @@ class ServiceApp(FastAPI):
         try:
             async with limit:
                 self._check(caller)
-                _keep_slashes(scope)
+                raw: Any = scope.get("raw_path")
+                if raw is not None and b"%2" in raw and b"%2f" in raw.lower():
+                    parts = map(unquote, raw.decode("ascii").split("/"))
+                    scope["path"] = "/".join(part.replace("/", SLASH) for part in parts)
                 await self._found(scope)(scope, receive, send_with_headers)
         except asyncio.CancelledError:
             if scope.get("contextgap.left"):
@@ -156,13 +155,16 @@ class ServiceApp(FastAPI):
                     "key it happens once"
                 )
             else:
-                refused = self._refusal(scope, error)
+                refused = refusal(error) or UNKNOWN
+                if refused is UNKNOWN:
+                    logger.error(
+                        "failed", exc_info=error, extra={"fields": {"path": scope["path"]}}
+                    )
         if refused is not None and not status:
             await problem(refused)(scope, receive, send_with_headers)
         self._note(scope, caller, status, time.perf_counter() - start)
 
     def _found(self, scope: Scope) -> ASGIApp:
-        """Return what answers a request: a direct route, or the application."""
         for route in self._direct:
             match = route.path_regex.match(scope["path"])
             if match is not None and scope["method"] in route.methods:
@@ -185,12 +187,6 @@ class ServiceApp(FastAPI):
         caller.token = service.guard.known(caller)
         service.requests_rate.take(caller.name)
 
-    def _refusal(self, scope: Scope, error: Exception) -> RefusedError:
-        known = refusal(error)
-        if known is None:
-            logger.error("failed", exc_info=error, extra={"fields": {"path": scope["path"]}})
-        return known or UNKNOWN
-
     def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         self._service.metrics.note(caller.method, route, status, seconds)
@@ -204,14 +200,6 @@ class ServiceApp(FastAPI):
                 token=None if caller.token is None else caller.token.name,
                 key=caller.headers.get("idempotency-key"),
             )
-
-
-def _keep_slashes(scope: Scope) -> None:
-    """Mark the slashes inside names, which are not those between the parts of a path."""
-    raw: Any = scope.get("raw_path")
-    if raw is not None and b"%2" in raw and b"%2f" in raw.lower():
-        parts = raw.decode("ascii").split("/")
-        scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)
 
 
 def create_app(
@@ -270,7 +258,6 @@ async def _refresh_tokens(service: Service) -> None:
 
 
 async def _answer(_: Request, error: Exception) -> Response:
-    """Answer an error within the framework, as the middleware does outside."""
     return problem(refusal(error) or UNKNOWN)
 
 
@@ -284,7 +271,9 @@ class _Protocol(H11Protocol):
         super().connection_made(transport)
         self.idle_since, self._surplus = self.loop.time(), 0
         self._settings: Settings = self.config.app.state.service.settings  # type: ignore[union-attr]  # ours
-        most = _most_connections(self._settings.connections)
+        most = self._settings.connections
+        if hasattr(os, "sysconf"):  # databases and files need descriptors, too
+            most = min(most, max(16, os.sysconf("SC_OPEN_MAX") // 2))
         if len(self.connections) > most:
             opened = [each for each in self.connections if not each.transport.is_closing()]
             if len(opened) > most:
@@ -315,12 +304,6 @@ class _Protocol(H11Protocol):
                 task.cancel()
 
 
-def _most_connections(wanted: int) -> int:
-    """Return how many connections may be open; databases and files need descriptors, too."""
-    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 2 * wanted
-    return min(wanted, max(16, files // 2))
-
-
 class _Server(uvicorn.Server):
     """A server that says where it listens, and ends in time."""
 
@@ -335,11 +318,11 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()  # what was imported stays; looking through it again and again takes time
         if not self.should_exit:
-            where = _address(self.servers[0].sockets[0].getsockname())
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             await asyncio.to_thread(self._announce, where)  # it may write to the database
 
     async def on_tick(self, counter: int) -> bool:
-        """Close connections on which no whole request comes."""
         if counter % 10 == 0:
             before = asyncio.get_running_loop().time() - _IDLE
             for each in list(self.server_state.connections):
@@ -396,8 +379,3 @@ def serve(
     if not service.ended:
         sys.stdout.flush()
         os._exit(0)  # Python would abort while a thread still computes
-
-
-def _address(name: Any) -> str:
-    host, port = name[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from contextgap.base.components import UnknownComponentError, build
 from contextgap.base.names import is_path
-from contextgap.learner import Learner, StoppingRule
+from contextgap.learner import Learner
 from contextgap.tables.table import read_json
 from contextgap.team.campaign.codec import read_label
 from contextgap.team.service.access import RefusedError
@@ -30,32 +30,23 @@ _CELL: dict[str, Any] = {
         {"type": "object", "properties": {"time": {"type": "string", "format": "date-time"}}},
     ],
 }
-_ONE = {
-    "anyOf": [
-        {"type": "object", "additionalProperties": _CELL},
-        {"type": "array", "items": _CELL},
-    ]
+
+
+def _or_several(one: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+_NAMED = {"type": "object", "additionalProperties": _CELL}
+_ROW = {"type": "array", "items": _CELL}
+_ONE = {"anyOf": [_NAMED, _ROW]}
+_NAMES = {"type": "array", "items": {"type": "string"}}
+_CELLS = {
+    "type": "object",
+    "required": ["columns", "rows"],
+    "properties": {"columns": _NAMES, "rows": {"type": "array", "items": _ROW}, "levels": _NAMES},
 }
-_SEVERAL = {
-    "anyOf": [
-        {"type": "array", "items": _ONE},
-        {
-            "type": "object",
-            "required": ["table"],
-            "properties": {
-                "table": {
-                    "type": "object",
-                    "required": ["columns", "rows"],
-                    "properties": {
-                        "columns": {"type": "array", "items": {"type": "string"}},
-                        "rows": {"type": "array", "items": {"type": "array", "items": _CELL}},
-                        "levels": {"type": "array", "items": {"type": "string"}},
-                    },
-                }
-            },
-        },
-    ]
-}
+_TABLE = {"type": "object", "required": ["table"], "properties": {"table": _CELLS}}
+_SEVERAL = {"anyOf": [{"type": "array", "items": _ONE}, _TABLE]}
 _LABEL = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]}
 _LABELS = {"type": "array", "items": _LABEL}
 
@@ -65,11 +56,11 @@ Contexts = Annotated[Any, WithJsonSchema({"anyOf": [*_ONE["anyOf"], *_SEVERAL["a
 Table = Annotated[Any, WithJsonSchema(_SEVERAL)]
 Label = Annotated[Any, WithJsonSchema(_LABEL)]
 Labels = Annotated[Any, WithJsonSchema(_LABELS)]
-Eligible = Annotated[Any, WithJsonSchema({"anyOf": [_LABELS, {"type": "array", "items": _LABELS}]})]
-Numbers = Annotated[
-    Any,
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "array", "items": {"type": "number"}}]}),
-]
+Eligible = Annotated[Any, WithJsonSchema(_or_several(_LABELS))]
+Tried = Annotated[Any, WithJsonSchema(_or_several(_LABEL))]
+Trials = Annotated[Any, WithJsonSchema(_or_several({"type": "integer"}))]
+Numbers = Annotated[Any, WithJsonSchema(_or_several({"type": "number"}))]
+Flags = Annotated[Any, WithJsonSchema(_or_several({"type": "boolean"}))]
 Lease = Annotated[
     float | Literal["ever"],
     Field(description='Seconds that a pick counts as pending, or "ever".'),
@@ -117,26 +108,14 @@ class Ask(Keyed):
 class Tell(Keyed):
     """Tell rewards of trials, or of outside data."""
 
-    trial: Annotated[
-        Any,
-        WithJsonSchema(
-            {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}
-        ),
-    ] = Field(None, description="The trial's number, or several.")
+    trial: Trials = Field(None, description="The trial's number, or several.")
     reward: Numbers = Field(None, description="The reward, or one for each.")
     contexts: Contexts = Field(None, description="For outside data: where it was tried.")
-    arms: Annotated[Any, WithJsonSchema({"anyOf": [_LABEL, _LABELS]})] = Field(
-        None, description="For outside data: what was tried."
-    )
+    arms: Tried = Field(None, description="For outside data: what was tried.")
     eligible: Eligible = Field(None, description="For outside data: what could have been tried.")
     noise: Numbers = Field(None, description="The standard error of the reward, or one for each.")
     cost: Numbers = Field(None, description="What the trial cost, or one for each.")
-    censored: Annotated[
-        Any,
-        WithJsonSchema(
-            {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "boolean"}}]}
-        ),
-    ] = Field(
+    censored: Flags = Field(
         None,
         description="Whether the true reward is at most, or the true cost at least, the given one.",
     )
@@ -253,7 +232,6 @@ def check_size(request: StrictRequest, *given: Any) -> int:
 
 
 def _size(value: Any) -> tuple[int, int]:
-    """Return how many contexts there are in JSON values, and how many cells the longest has."""
     if type(value) is dict and type(value.get("table")) is dict:
         columns, rows = (value["table"].get(part) for part in ("columns", "rows"))
         count, cells = _size(rows) if type(rows) is list else (1, 1)
@@ -265,27 +243,16 @@ def _size(value: Any) -> tuple[int, int]:
 
 
 def check_arms(request: StrictRequest, count: int) -> None:
-    """Raise if a campaign would have too many arms."""
     most = request.service.settings.arms
     if count > most:
         raise RefusedError(413, f"a campaign may have {most} arms, got {count}")
 
 
-def read_key(request: StrictRequest, body: Keyed) -> str | None:
-    """Return the key of a request: in its body, or in its header."""
-    header = request.caller.headers.get("idempotency-key")
-    if header is not None and body.key is not None and header != body.key:
-        raise ValueError(f"key is {body.key!r} in the body and {header!r} in the header")
-    return body.key if header is None else header
-
-
 def read_lease(lease: float | str | None) -> float | None:
-    """Return a lease as campaigns take it."""
     return math.inf if lease == "ever" else lease  # type: ignore[return-value]  # text is "ever"
 
 
 def read_eligible_labels(arms: Any, called: str = "arms") -> Any:
-    """Return eligible arms, or a list of them for each context."""
     if arms is None:
         return None
     if not isinstance(arms, list):
@@ -299,18 +266,9 @@ def read_eligible_labels(arms: Any, called: str = "arms") -> Any:
 
 
 def read_tried(arms: Any) -> Any:
-    """Return the arm tried, or one for each context."""
     if isinstance(arms, list):
         return [read_label(label, "arms") for label in arms]
     return None if arms is None else read_label(arms, "arms")
-
-
-def read_goal(goal: Goal | None) -> StoppingRule | None:
-    """Return when exploring may end."""
-    if goal is None:
-        return None
-    reference = read_json(goal.reference, "reference")
-    return StoppingRule(goal.tolerance, share=goal.share, reference=reference)
 
 
 def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,9 +21,8 @@ from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.access import Settings, busy
 
 R = TypeVar("R")
+# Threads that begin campaigns, and that make policies again from the log.
 CREATING, REBUILDING = 4, 1
-"""Threads that begin campaigns, and that make policies again from the log."""
-
 _TOGETHER = 64  # requests in one commit
 Call = Callable[[Campaign], Any]
 
@@ -81,13 +80,11 @@ class Worker:
         return future
 
     def stop(self) -> None:
-        """Have the thread finish what waits, leave a snapshot, and end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
 
     def join(self, patience: float) -> bool:
-        """Wait until the thread has ended, for some seconds at most; return whether it has."""
         self._thread.join(max(0.0, patience))
         return not self._thread.is_alive()
 
@@ -101,7 +98,6 @@ class Worker:
             self._campaign.close()
 
     def _next(self) -> list[Job] | None:
-        """Return the next request, with all that may share its commit; None at the end."""
         with self._changed:
             self._busy = False
             while not self._jobs:
@@ -186,7 +182,6 @@ class Hosting:
         return tuple(await asyncio.to_thread(campaign_names, self.database))
 
     async def policy(self, campaign: str, name: str) -> Policy:
-        """Return a frozen policy, whatever the campaign is busy with."""
         found = self._policies.get((campaign, name))
         if found is None:
             found = await asyncio.to_thread(load_policy, self.database, campaign, name)
@@ -236,7 +231,6 @@ class Hosting:
             return self._workers[name]
 
     def _make_room(self) -> None:
-        """Close campaigns not used for longest; raise if all are busy."""
         idle = [name for name, worker in self._workers.items() if worker.idle]
         surplus = len(self._workers) + 1 - self._settings.campaigns
         for name in idle[: max(0, surplus)]:

@@ -25,10 +25,10 @@ from prometheus_client.registry import Collector
 from contextgap.insight.watch import Watch
 from contextgap.team.campaign.store import check_database
 from contextgap.team.service.access import busy
-from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
+from contextgap.team.service.routing import Router, StrictRequest, json_answer
 
 logger = logging.getLogger("contextgap.service")
-router = guarded_router()
+router = Router()
 _ENCODER = json.JSONEncoder(default=str)
 _PLAIN = re.compile(r"[!#-\[\]-~]+")  # ASCII without spaces, quotes and backslashes
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -54,7 +54,6 @@ td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
 
 
 def _word(value: Any) -> str:
-    """Return a value as one word: what could look like a field or a line of its own is quoted."""
     text = str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
@@ -65,7 +64,6 @@ class Log(logging.StreamHandler[TextIO]):
     def __init__(self, kind: str, stream: TextIO) -> None:
         super().__init__(stream)
         self._json = kind == "json"
-        self._second, self._date = -1, ""  # the last one that was formatted
 
     def format(self, record: logging.LogRecord) -> str:
         fields: dict[str, Any] = getattr(record, "fields", {})
@@ -75,17 +73,13 @@ class Log(logging.StreamHandler[TextIO]):
         return self._line(record.created, record.levelname.lower(), record.getMessage(), fields)
 
     def note_request(self, **fields: Any) -> None:
-        """Write the line of a request; one that cannot be written is left out."""
         line = self._line(time.time(), "info", "request", fields)
         with suppress(OSError, ValueError):
             self.stream.write(f"{line}\n")
             self.stream.flush()
 
     def _line(self, at: float, level: str, message: str, fields: Mapping[str, Any]) -> str:
-        second, milliseconds = divmod(int(1000 * at), 1000)
-        if second != self._second:
-            self._second, self._date = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
-        date = f"{self._date}.{milliseconds:03}+00:00"
+        date = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
         if self._json:
             return _ENCODER.encode({"at": date, "level": level, "message": message, **fields})
         words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
@@ -93,7 +87,6 @@ class Log(logging.StreamHandler[TextIO]):
 
 
 def start_log(kind: str, stream: TextIO) -> Log:
-    """Write what this library and its server log to a stream; return what requests are noted by."""
     log = Log(kind, stream)
     logging.captureWarnings(True)
     for name, level in (
@@ -169,13 +162,13 @@ class _Watches(Collector):
             yield family
 
 
-@router.get("/livez", **describe(None, "Whether the service lives", {"ok": 1}))
+@router.on("GET /livez", None, "Whether the service lives", {"ok": 1})
 async def livez() -> Response:
     """Answer at once, whatever else goes on."""
     return json_answer({"ok": True})
 
 
-@router.get("/readyz", **describe(None, "Whether the service can work", {"ok": True}))
+@router.on("GET /readyz", None, "Whether the service can work", {"ok": True})
 async def readyz(request: StrictRequest) -> Response:
     """Answer whether the database can be read and written, and the service is not stopping."""
     service = request.service
@@ -190,21 +183,19 @@ async def readyz(request: StrictRequest) -> Response:
     return json_answer({"ok": True})
 
 
-@router.get(
-    "/metrics", **describe("read", "Counts for Prometheus", "contextgap_requests_total ...")
-)
+@router.on("GET /metrics", "read", "Counts for Prometheus", "contextgap_requests_total ...")
 async def metrics(request: StrictRequest) -> Response:
     """Return what the service counts."""
     return Response(request.service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-@router.get("/openapi.json", **describe(None, "This document"))
+@router.on("GET /openapi.json", None, "This document")
 async def openapi(request: StrictRequest) -> Response:
     """Return the OpenAPI document."""
     return json_answer(document(request.app))
 
 
-@router.get("/docs", **describe(None, "This document, for people"))
+@router.on("GET /docs", None, "This document, for people")
 async def docs(request: StrictRequest) -> Response:
     """Return all routes as a page."""
     allowed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
@@ -213,7 +204,6 @@ async def docs(request: StrictRequest) -> Response:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document, made once."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title,
@@ -228,7 +218,6 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def handbook(document: Mapping[str, Any]) -> str:
-    """Return the page of an OpenAPI document."""
     info = document["info"]
     routes = "".join(
         _route(

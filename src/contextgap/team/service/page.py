@@ -14,8 +14,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -42,7 +41,8 @@ from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError
 from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.progress import decode_goal, recorded, summary
+from contextgap.team.campaign.methods import check_states
+from contextgap.team.campaign.progress import decode_goal, summary
 from contextgap.team.campaign.store import (
     EVENTS,
     LARGEST,
@@ -57,30 +57,17 @@ from contextgap.team.service import bodies
 from contextgap.team.service.access import busy
 from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.monitoring import logger
-from contextgap.team.service.routing import (
-    CampaignName,
-    StrictRequest,
-    describe,
-    guarded_router,
-    json_answer,
-)
+from contextgap.team.service.routing import Router, StrictRequest, json_answer
 
-READ_EVERY = 0.5
-"""Seconds between two reads of a log, to which other processes may add."""
-
-HEARTBEAT = 15.0
-"""Seconds after which those who listen are sent a comment, if nothing happened."""
-
-LISTENERS = 200
-"""The most who may listen at once."""
-
+READ_EVERY = 0.5  # seconds between two reads of a log, to which other processes may add
+HEARTBEAT = 15.0  # seconds after which those who listen are sent a comment, if nothing happened
+LISTENERS = 200  # the most who may listen at once
+# The content security policy of the page.
 ALLOWED = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'"
 )
-"""The content security policy of the page."""
-
 _HEADERS = {
     "Content-Security-Policy": ALLOWED,
     "Referrer-Policy": "no-referrer",
@@ -94,15 +81,10 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 
+# The most bins along time, the most single rewards, and the most arms with a colour of their own.
+# Where there are more arms, the ones picked least are drawn as one.
 BINS, POINTS, SHOWN = 120, 500, 8
-"""The most bins along time, the most single rewards, and the most arms with a colour of their own.
-
-Where there are more arms, the ones picked least are drawn as one.
-"""
-
-PAGE = 50
-"""Trials in one answer."""
-
+PAGE = 50  # trials in one answer
 _FINE = 2.0  # bins per square root of the number of trials, so that shares mean something
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
 _CHANGES = ("tell", "cancel", "expire", "retract", "correct")
@@ -111,9 +93,17 @@ _BEHIND = 20_000  # changes, from which on reading everything anew is quicker
 _STEPS = 240  # records of progress in one answer
 _SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
 _QUICK = 0.1  # seconds, up to which that does not matter
-_CAMPAIGNS = 32  # whose last belief is kept
 _ARGUMENTS = 6  # named in an explanation
-router = guarded_router()
+_CAMPAIGNS = 32  # whose last belief is kept
+_TRIALS: dict[str, Any] = {"trials": [], "next": None}
+_STANDING = {"event": 26, "trials": {"open": 1, "told": 12}}
+_SERIES = {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]}
+_SCORE = {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]}
+_KNOWN = {"event": 26, "named": True, "columns": [], "typical": None}
+_ALONG = {"event": 26, "column": "temperature", "values": [0.0, 1.0]}
+_WHY = {"event": 26, "ranking": [], "explanation": None}
+router = Router()
+own = Router("/page/campaigns/{campaign}", among=router)
 
 
 class Counted(NamedTuple):
@@ -149,14 +139,15 @@ class Counted(NamedTuple):
         ]
 
     def over_time(self) -> dict[str, Any]:
-        """Return picks and rewards by bins, from a first to a last trial, for the arms shown."""
         shown = self._shown()
         series = np.full(len(self.arms), len(shown), dtype=np.intp)
         series[shown] = np.arange(len(shown))
         arms: list[dict[str, Any]] = [_arm(self.arms[place]) for place in shown]
         if len(shown) < len(self.arms):
             arms.append({"key": None, "text": "all others"})
-        own, edges = series[self.arm], _edges(len(self.arm))
+        own, count = series[self.arm], len(self.arm)
+        bins = min(BINS, count, round(_FINE * math.sqrt(count)))
+        edges = np.linspace(0, count, bins + 1).round().astype(np.intp)
         (told,) = np.nonzero(self.are("told"))
         some = evenly(told, POINTS)
         return {
@@ -182,7 +173,6 @@ class Counted(NamedTuple):
         return [int(order[place]) if place < len(order) else None for place in places]
 
     def is_trial(self, number: int | None, arm: str, reward: float) -> bool:
-        """Return whether a trial is of an arm and has a reward; the log may have grown since."""
         if number is None:
             return False
         same_arm = self.arms[self.arm[number - 1]] == arm
@@ -198,15 +188,9 @@ def _arm(key: str) -> dict[str, Any]:
     return {"key": key, "text": str(decode_label(json.loads(key)))}
 
 
-def _edges(count: int) -> IntArray:
-    bins = min(BINS, count, round(_FINE * math.sqrt(count)))
-    return np.linspace(0, count, bins + 1).round().astype(np.intp)
-
-
 def _sums(
     own: IntArray, numbers: IntArray, edges: IntArray, arms: int, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return the weights of some trials, 1 by default, summed by bins and series."""
     bins = np.searchsorted(edges, numbers, side="right") - 1
     size = (len(edges) - 1) * arms
     sums = np.bincount(bins * arms + own[numbers], weights, minlength=size)
@@ -260,11 +244,10 @@ class Standing:
             return dict(found)
 
     def _status(self, connection: Connection, trials: Counted) -> dict[str, Any]:
-        """Return counts, and how far the exploration was when that was last recorded."""
         if self._goal is None:  # it never changes
             (first,) = self.store.events(connection, 0, 1)
             self._goal = (decode_goal(first.request["goal"]),)
-        (goal,), steps = self._goal, recorded(self.store, connection)
+        (goal,), steps = self._goal, self.store.progress(connection)
         (last,) = self.store.events(connection, trials.event - 1, trials.event)
         return {
             "event": trials.event,
@@ -279,7 +262,6 @@ class Standing:
         }
 
     def _series(self, connection: Connection, trials: Counted) -> dict[str, Any]:
-        """Return picks and rewards over time, and progress as it was recorded."""
         events = self.store.events_of(connection, "progress")
         stride = -(-len(events) // _STEPS) or 1
         some = events[::-1][::stride][::-1]  # with the last one
@@ -343,9 +325,7 @@ class Standing:
         before: int | None = None,
     ) -> dict[str, Any]:
         """Return trials before a number, the newest first; ``next`` is the next ``before``."""
-        for state in states:
-            if state not in STATES:
-                raise ValueError(f"state must be one of {STATES}, got {state!r}")
+        check_states(states)
         for called, each in {"arm": arm, "text": text}.items():
             if each is not None and "\0" in each:
                 raise ValueError(
@@ -378,8 +358,6 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class Standings:
-    """How all campaigns of a database stand."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, Standing] = {}
@@ -410,7 +388,6 @@ class Belief:
 
     @property
     def good_until(self) -> float:
-        """When it may be computed anew, if the log grew."""
         return self.at + (self.seconds / _SHARE if self.seconds > _QUICK else 0.0)
 
     @property
@@ -419,13 +396,11 @@ class Belief:
 
     @property
     def rule(self) -> Policy:
-        """The policy; raise if there is none yet."""
         if self.policy is None:
             raise ValueError("there is nothing to explain before the first reward")
         return self.policy
 
     def score(self) -> dict[str, Any]:
-        """Return the score card in words, and the last tuning."""
         start = time.monotonic()
         card = None
         if self.policy is not None and self.rewards > 1:
@@ -443,7 +418,6 @@ class Belief:
         }
 
     def columns(self) -> dict[str, Any]:
-        """Return what contexts look like: columns, their values, and the most typical context."""
         policy = self.policy
         if policy is None:
             return {"event": self.event, "columns": [], "typical": None, "named": False}
@@ -490,7 +464,6 @@ class Beliefs:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def of(self, campaign: str) -> Belief:
-        """Return what is believed now, or was a moment ago."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
         async with self._locks.setdefault(campaign, asyncio.Lock()):
             event, known = await asyncio.to_thread(standing.last_event), self._last.get(campaign)
@@ -564,13 +537,8 @@ class Why(bodies.Body):
     against: bodies.Label = Field(None, description="The other arm; by default the next best.")
 
 
-def _describe(summary: str, example: Any, *errors: int) -> dict[str, Any]:
-    return describe("read", summary, example, 404, *errors)
-
-
 @cache
 def assets() -> dict[str, tuple[bytes, str]]:
-    """Return all files of the page by name, each with its type."""
     found = {}
     own = files("contextgap.team.service").joinpath("static")
     for file in (*own.iterdir(), files("contextgap.base").joinpath("look.css")):
@@ -588,21 +556,20 @@ def _file(name: str) -> Response:
     return Response(content, headers={**_HEADERS, "Content-Type": kind})
 
 
-@router.get("/", **describe(None, "The live page"))
+@router.on("GET /", None, "The live page")
 async def page() -> Response:
     """Return the page, which has no data in it."""
     return _file("index.html")
 
 
-@router.get("/page/assets/{name}", **describe(None, "A file of the live page"))
+@router.on("GET /page/assets/{name}", None, "A file of the live page")
 async def asset(name: Annotated[str, Path(description="The file's name.")]) -> Response:
     """Return a script or a style of the page."""
     return _file(name)
 
 
-@router.get(
-    "/page/campaigns",
-    **describe("read", "How all campaigns stand, for the page", {"campaigns": []}),
+@router.on(
+    "GET /page/campaigns", "read", "How all campaigns stand, for the page", {"campaigns": []}
 )
 async def campaigns(request: StrictRequest) -> Response:
     """Return every campaign that the token may see, in a few words."""
@@ -610,45 +577,32 @@ async def campaigns(request: StrictRequest) -> Response:
     return json_answer({"campaigns": found})
 
 
-async def _from_log(
-    request: StrictRequest, campaign: str, make: Callable[[Standing], dict[str, Any]]
-) -> Response:
+async def _from_log(request: StrictRequest, make: Callable[[Standing], Any]) -> Response:
     """Answer with what is made of a campaign's log, in a thread."""
-    standings = request.service.standings
-    return _json(await asyncio.to_thread(lambda: make(standings.of(campaign))))
+    standings, name = request.service.standings, request.campaign
+    return _json(await asyncio.to_thread(lambda: make(standings.of(name))))
 
 
-@router.get(
-    "/page/campaigns/{campaign}/status",
-    **_describe(
-        "Counts and progress as last recorded, for the page",
-        {"event": 26, "trials": {"open": 1, "told": 12}},
-    ),
-)
-async def status(request: StrictRequest, campaign: CampaignName) -> Response:
+async def _from_belief(request: StrictRequest, make: Callable[[Belief], Any]) -> Response:
+    """Answer with what is made of what a campaign's learner believes, in a thread."""
+    return _json(await asyncio.to_thread(make, await request.service.beliefs.of(request.campaign)))
+
+
+@own.on("GET /status", "read", "Counts and progress as last recorded, for the page", _STANDING, 404)
+async def status(request: StrictRequest) -> Response:
     """Return how a campaign stands; unlike the service's own status it waits for nothing."""
-    return await _from_log(request, campaign, Standing.status)
+    return await _from_log(request, Standing.status)
 
 
-@router.get(
-    "/page/campaigns/{campaign}/series",
-    **_describe(
-        "Picks, rewards and progress over time, for the page",
-        {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]},
-    ),
-)
-async def series(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET /series", "read", "Picks, rewards and progress over time, for the page", _SERIES, 404)
+async def series(request: StrictRequest) -> Response:
     """Return what the page draws over time, in a bounded number of bins."""
-    return await _from_log(request, campaign, Standing.series)
+    return await _from_log(request, Standing.series)
 
 
-@router.get(
-    "/page/campaigns/{campaign}/trials",
-    **_describe("Trials, the newest first, for the page", {"trials": [], "next": None}, 422),
-)
+@own.on("GET /trials", "read", "Trials, the newest first, for the page", _TRIALS, 404, 422)
 async def trials(
     request: StrictRequest,
-    campaign: CampaignName,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
     arm: Annotated[str | None, Query(description="Only those of this arm, as JSON.")] = None,
     text: Annotated[str, Query(description="Only those with this text.", max_length=200)] = "",
@@ -657,69 +611,37 @@ async def trials(
     ] = None,
 ) -> Response:
     """Return a page of trials; ``next`` is what to give as ``before`` for the next page."""
-
-    def find(standing: Standing) -> dict[str, Any]:
-        return standing.find_trials(states=state or (), arm=arm, text=text, before=before)
-
-    return await _from_log(request, campaign, find)
+    how: Any = {"states": state or (), "arm": arm, "text": text, "before": before}
+    return await _from_log(request, lambda standing: standing.find_trials(**how))
 
 
-@router.get(
-    "/page/campaigns/{campaign}/score",
-    **_describe(
-        "The score card in words, for the page",
-        {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]},
-    ),
-)
-async def score(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET /score", "read", "The score card in words, for the page", _SCORE, 404)
+async def score(request: StrictRequest) -> Response:
     """Return what deploying would earn as of an event, which may not be the last."""
-    belief = await request.service.beliefs.of(campaign)
-    return _json(await asyncio.to_thread(belief.score))
+    return await _from_belief(request, Belief.score)
 
 
-@router.get(
-    "/page/campaigns/{campaign}/columns",
-    **_describe(
-        "What contexts look like, for the page",
-        {"event": 26, "named": True, "columns": [], "typical": None},
-    ),
-)
-async def columns(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET /columns", "read", "What contexts look like, for the page", _KNOWN, 404)
+async def columns(request: StrictRequest) -> Response:
     """Return the columns of contexts, their values, and the most typical context."""
-    belief = await request.service.beliefs.of(campaign)
-    return _json(await asyncio.to_thread(belief.columns))
+    return await _from_belief(request, Belief.columns)
 
 
-@router.post(
-    "/page/campaigns/{campaign}/along",
-    **_describe(
-        "What is believed along a column, for the page",
-        {"event": 26, "column": "temperature", "values": [0.0, 1.0]},
-        400,
-        422,
-    ),
+@own.on(
+    "POST /along", "read", "What is believed along a column, for the page", _ALONG, *(400, 404, 422)
 )
-async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> Response:
+async def along(request: StrictRequest, body: Along) -> Response:
     """Return every arm's mean and interval along one column."""
     bodies.check_size(request, body.at)
-    belief = await request.service.beliefs.of(campaign)
     at = read_json(body.at, "at")
-    return _json(await asyncio.to_thread(belief.course, body.column, at))
+    return await _from_belief(request, lambda belief: belief.course(body.column, at))
 
 
-@router.post(
-    "/page/campaigns/{campaign}/why",
-    **_describe(
-        "Why an arm is answered, for the page",
-        {"event": 26, "ranking": [], "explanation": None},
-        400,
-        422,
-    ),
-)
-async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Response:
+@own.on("POST /why", "read", "Why an arm is answered, for the page", _WHY, *(400, 404, 422))
+async def why(request: StrictRequest, body: Why) -> Response:
     """Return the arms at a context, best first, and what makes the difference."""
     bodies.check_size(request, body.context)
-    belief = await request.service.beliefs.of(campaign)
+    belief = await request.service.beliefs.of(request.campaign)
     context = read_json(body.context, "context")
     against = None if body.against is None else read_label(body.against, "against")
 
@@ -733,19 +655,19 @@ async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Resp
                 each["trial"] = number if same else None
         return found
 
-    return await _from_log(request, campaign, find)
+    return await _from_log(request, find)
 
 
-@router.get(
-    "/page/campaigns/{campaign}/events",
-    **_describe(
-        "Server-sent events: the number of the last event, whenever it changes",
-        'event: log\ndata: {"event": 26}',
-    ),
+@own.on(
+    "GET /events",
+    "read",
+    "Server-sent events: the number of the last event, whenever it changes",
+    'event: log\ndata: {"event": 26}',
+    404,
 )
-async def events(request: StrictRequest, campaign: CampaignName) -> Response:
+async def events(request: StrictRequest) -> Response:
     """Return a stream that ends when the service stops or the token is revoked."""
-    service, caller = request.service, request.caller
+    service, caller, campaign = request.service, request.caller, request.campaign
 
     async def check() -> None:
         caller.token = service.guard.known(caller)
@@ -758,79 +680,52 @@ async def events(request: StrictRequest, campaign: CampaignName) -> Response:
 
 
 class Listening:
-    """Sends the number of the last event to listeners; one task reads a log for all of them."""
+    """Sends the number of the last event to listeners, who share the reads of a log."""
 
     def __init__(self, standings: Standings, stopping: Callable[[], bool]) -> None:
         self._standings = standings
         self._stopping = stopping
-        self._channels: dict[str, _Channel] = {}
+        self._listeners = 0
+        self._reading = asyncio.Lock()
+        self._known: dict[str, tuple[float, int]] = {}  # when read, and the last event
 
-    async def listen(self, campaign: str, check: Callable[[], Awaitable[Any]]) -> Any:
+    async def listen(
+        self, campaign: str, check: Callable[[], Awaitable[Any]]
+    ) -> AsyncGenerator[str, None]:
         """Return a stream for one listener, which ends when ``check`` raises."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
-        if sum(len(channel.listeners) for channel in self._channels.values()) >= LISTENERS:
+        if self._listeners >= LISTENERS:
             raise busy(f"{LISTENERS} pages listen already")
         return self._stream(campaign, standing, check)
 
     async def _stream(
         self, campaign: str, standing: Standing, check: Callable[[], Awaitable[Any]]
-    ) -> AsyncIterator[str]:
-        with self._joined(campaign, standing) as (channel, changed):
-            said = 0
+    ) -> AsyncGenerator[str, None]:
+        self._listeners += 1
+        try:
+            said, at = 0, time.monotonic()
             yield "retry: 3000\n\n"
             while not self._stopping():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), HEARTBEAT)
-                changed.clear()
-                try:
-                    await check()
-                except Exception:  # the token was revoked; the next request says so
-                    return
-                if channel.event != said:
-                    said = channel.event
-                    yield f'event: log\ndata: {{"event": {said}}}\n\n'
-                elif not self._stopping():
-                    yield ": nothing new\n\n"
-
-    @contextmanager
-    def _joined(
-        self, campaign: str, standing: Standing
-    ) -> Iterator[tuple[_Channel, asyncio.Event]]:
-        channel = self._channels.get(campaign)
-        if channel is None:
-            channel = self._channels[campaign] = _Channel()
-            channel.task = asyncio.create_task(self._read(campaign, channel, standing))
-        changed = asyncio.Event()
-        channel.listeners.add(changed)
-        if channel.event:
-            changed.set()
-        try:
-            yield channel, changed
+                event = await self._last_event(campaign, standing)
+                if event != said or time.monotonic() >= at + HEARTBEAT:
+                    try:
+                        await check()
+                    except Exception:  # the token was revoked; the next request says so
+                        return
+                    new = f'event: log\ndata: {{"event": {event}}}\n\n'
+                    yield ": nothing new\n\n" if event == said else new
+                    said, at = event, time.monotonic()
+                await asyncio.sleep(READ_EVERY)
         finally:
-            channel.listeners.discard(changed)
+            self._listeners -= 1
 
-    async def _read(self, campaign: str, channel: _Channel, standing: Standing) -> None:
-        """Read a log as long as anybody listens."""
-        while channel.listeners:
-            event = channel.event
-            try:
-                event = await asyncio.to_thread(standing.last_event)
-            except Exception as error:  # it may come back
-                logger.warning("cannot read a log", extra={"fields": {"why": str(error)}})
-            if event != channel.event or self._stopping():
-                channel.event = event
-                for changed in channel.listeners:
-                    changed.set()
-            if self._stopping():
-                break
-            await asyncio.sleep(READ_EVERY)
-        self._channels.pop(campaign, None)
-
-
-class _Channel:
-    """Those who listen to one campaign, and the last event they may know of."""
-
-    def __init__(self) -> None:
-        self.event = 0
-        self.listeners: set[asyncio.Event] = set()
-        self.task: asyncio.Task[None] | None = None
+    async def _last_event(self, campaign: str, standing: Standing) -> int:
+        async with self._reading:
+            at, event = self._known.get(campaign, (-math.inf, 0))
+            if time.monotonic() - at > READ_EVERY / 2:
+                try:
+                    event = await asyncio.to_thread(standing.last_event)
+                except Exception as error:  # it may come back
+                    logger.warning("cannot read a log", extra={"fields": {"why": str(error)}})
+                self._known[campaign] = time.monotonic(), event
+            return event

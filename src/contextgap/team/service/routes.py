@@ -14,17 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
-from fastapi import Query, Response
+from fastapi import Depends, Query, Response
 
 from contextgap.base.labels import encode_label
+from contextgap.learner import StoppingRule
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
-from contextgap.team.campaign import Campaign
-from contextgap.team.campaign.codec import (
-    read_label,
-    to_bytes,
-    trial_json,
-)
+from contextgap.team.campaign import Campaign, codec
 from contextgap.team.campaign.progress import encode_goal
 from contextgap.team.campaign.store import LARGEST
 from contextgap.team.service import bodies
@@ -33,16 +29,19 @@ from contextgap.team.service.routing import (
     CampaignName,
     DirectRoute,
     PolicyName,
+    Router,
     StrictRequest,
     TrialNumber,
     describe,
-    guarded_router,
     json_answer,
 )
 
 T = TypeVar("T")
-router = guarded_router("/v1/campaigns")
-most_used = guarded_router("/v1/campaigns", DirectRoute)
+router = Router("/v1/campaigns")
+most_used = Router("/v1/campaigns", DirectRoute)
+own = Router("/v1/campaigns/{campaign}", among=router)
+frozen = Router("/v1/campaigns/{campaign}/policies/{policy}", among=router)
+direct = Router("/v1/campaigns/{campaign}", DirectRoute, most_used)
 _FEW_RECOMMENDED = 16  # contexts, up to which a thread would take longer to begin than answering
 _FEW = 64  # contexts, up to which an ask or a tell is brief
 _SURELY = 0.2  # of the deadline, up to which the last ask says that the next one is in time
@@ -52,6 +51,7 @@ _PAGE, _MOST = 1000, 10_000  # trials in one answer, if not said otherwise and a
 
 _CHANGE = 400, 404, 409, 422  # how a change may be refused
 _ENTRY = *_CHANGE, 413  # where it has contexts
+_ASKED = 400, 404, 413, 422  # and how a question with contexts may be
 _BYTES = "the file's bytes"
 _FROZEN = {
     "name": "first flight",
@@ -77,8 +77,10 @@ _TRIAL = {
     "by": "bench-3",
 }
 _TOLD = {**_TRIAL, "state": "told", "reward": 0.62}
+_CANCELLED = {"trial": {**_TRIAL, "state": "cancelled"}}
 _RECALL = {"trial": 1, "policies": [{"policy": "first flight", "contexts": 200, "changed": 3}]}
-_ABOUT = {"name": "sensors", "arms": ["hull", "panel", "boom"], "goal": None}
+_ARMS = ["hull", "panel", "boom"]
+_ABOUT = {"name": "sensors", "arms": _ARMS, "goal": None}
 _STATUS = {
     "name": "sensors",
     "trials": {"open": 1, "told": 12, "cancelled": 0, "expired": 0, "retracted": 0},
@@ -94,15 +96,14 @@ _STATUS = {
 }
 
 
-@router.post(
-    "/{campaign}/recommend",
-    **describe(
-        "read", "The arm to deploy, given what is known now", {"arm": "hull"}, *(400, 404, 413, 422)
-    ),
+@own.on(
+    "POST /recommend",
+    "read",
+    "The arm to deploy, given what is known now",
+    {"arm": "hull"},
+    *_ASKED,
 )
-async def recommend(
-    request: StrictRequest, campaign: CampaignName, body: bodies.Recommend
-) -> Response:
+async def recommend(request: StrictRequest, body: bodies.Recommend) -> Response:
     """Return {"arm": ...}, or {"arms": [...]} for several contexts."""
 
     def read() -> tuple[Any, Any]:
@@ -110,90 +111,69 @@ async def recommend(
         return read_json(body.contexts), bodies.read_eligible_labels(body.arms)
 
     contexts, arms = await request.read(read)
-    return await request.answer(
-        campaign, lambda found: _labels_json(found.recommend(contexts, arms=arms))
-    )
+    return await request.answer(lambda c: _labels_json(c.recommend(contexts, arms=arms)))
 
 
-@router.post(
-    "/{campaign}/policies", **describe("freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
-)
-async def freeze(request: StrictRequest, campaign: CampaignName, body: bodies.Freeze) -> Response:
+@own.on("POST /policies", "freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
+async def freeze(request: StrictRequest, body: bodies.Freeze) -> Response:
     """Freeze the current decision rule, and keep it under a name."""
-    fallback = None if body.fallback is None else read_label(body.fallback, "fallback")
-    key = bodies.read_key(request, body)
+    fallback = None if body.fallback is None else codec.read_label(body.fallback, "fallback")
 
     def call(found: Campaign) -> Any:
-        found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=key)
+        found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=body.key)
         return next(vars(each) for each in found.policies() if each.name == body.name)
 
-    return json_answer(await request.hosting.run(campaign, call), 201)
+    return json_answer(await request.hosting.run(request.campaign, call), 201)
 
 
-@router.get(
-    "/{campaign}/policies", **describe("read", "All frozen policies", {"policies": [_FROZEN]}, 404)
-)
-async def policies(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET /policies", "read", "All frozen policies", {"policies": [_FROZEN]}, 404)
+async def policies(request: StrictRequest) -> Response:
     """Return what is known of all frozen policies, and which trials they rest on in error."""
-    return await request.answer(
-        campaign, lambda found: {"policies": [vars(each) for each in found.policies()]}
-    )
+    return await request.answer(lambda c: {"policies": [vars(each) for each in c.policies()]})
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/card",
-    **describe("read", "How good a policy is", {"card": {"rewards": 12}}, 404),
-)
-async def card(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+async def _frozen_policy(request: StrictRequest, policy: PolicyName) -> Policy:
+    return await request.hosting.policy(request.campaign, policy)
+
+
+Frozen = Annotated[Policy, Depends(_frozen_policy)]
+
+
+@frozen.on("GET /card", "read", "How good a policy is", {"card": {"rewards": 12}}, 404)
+async def card(found: Frozen) -> Response:
     """Return a policy's score card."""
-    found = await request.hosting.policy(campaign, policy)
     return json_answer({"card": found.card.describe()})
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/cgap",
-    **describe("read", "A policy as a .cgap file", _BYTES, 404),
-)
-async def cgap(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+@frozen.on("GET /cgap", "read", "A policy as a .cgap file", _BYTES, 404)
+async def cgap(request: StrictRequest, found: Frozen) -> Response:
     """Return a policy's file, for Policy.load."""
-    found = await request.hosting.policy(campaign, policy)
-    return await _download(policy, "cgap", to_bytes, found)
+    return await _download(request, "cgap", codec.to_bytes, found)
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/onnx",
-    **describe("read", "A policy as an ONNX graph", _BYTES, 404, 422),
-)
-async def onnx(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+@frozen.on("GET /onnx", "read", "A policy as an ONNX graph", _BYTES, 404, 422)
+async def onnx(request: StrictRequest, found: Frozen) -> Response:
     """Return a policy as an ONNX graph."""
-    found = await request.hosting.policy(campaign, policy)
-    return await _download(policy, "onnx", _as_onnx, found)
+    return await _download(request, "onnx", _as_onnx, found)
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/c",
-    **describe("read", "A policy as C99, in a zip file", _BYTES, 404, 422),
-)
+@frozen.on("GET /c", "read", "A policy as C99, in a zip file", _BYTES, 404, 422)
 async def c_source(
     request: StrictRequest,
-    campaign: CampaignName,
-    policy: PolicyName,
+    found: Frozen,
     float32: Annotated[bool, Query(description="Use float instead of double.")] = False,
 ) -> Response:
     """Return a policy as C source, with a self-test."""
-    found = await request.hosting.policy(campaign, policy)
-    return await _download(policy, "zip", lambda p: _as_c(p, float32=float32), found)
+    return await _download(request, "zip", lambda p: _as_c(p, float32=float32), found)
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/rebuilt",
-    **describe("read", "A policy made again from the log, as a .cgap file", _BYTES, 404),
-)
-async def rebuilt(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+@frozen.on("GET /rebuilt", "read", "A policy made again from the log, as a .cgap file", _BYTES, 404)
+async def rebuilt(request: StrictRequest, policy: PolicyName) -> Response:
     """Return a policy made again from the log alone; it takes as long as the log is."""
-    hosting = request.hosting
-    content = await hosting.beside(campaign, lambda c: to_bytes(c.rebuild(policy)))
-    return await _download(policy, "cgap", bytes, content)
+    made = await request.hosting.beside(
+        request.campaign, lambda c: codec.to_bytes(c.rebuild(policy))
+    )
+    return await _download(request, "cgap", bytes, made)
 
 
 @most_used.post(
@@ -276,18 +256,20 @@ async def audited(
 
 
 def _labels_json(found: Any) -> dict[str, Any]:
-    """Return one label, or an array of them, as JSON values."""
     if hasattr(found, "tolist"):
         return {"arms": [encode_label(label) for label in found.tolist()]}
     return {"arm": encode_label(found)}
 
 
-async def _download(name: str, ending: str, make: Callable[[T], bytes], thing: T) -> Response:
-    """Answer with a file that is made in a thread."""
+async def _download(
+    request: StrictRequest, ending: str, make: Callable[[T], bytes], thing: T
+) -> Response:
+    """Answer with a policy's file, which is made in a thread."""
     content = await asyncio.to_thread(make, thing)
-    how = f"attachment; filename*=UTF-8''{quote(name, safe='')}.{ending}"
+    name = quote(request.path_params["policy"], safe="")
+    how = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}.{ending}"}
     kind = "application/zip" if ending == "zip" else "application/octet-stream"
-    return Response(content, media_type=kind, headers={"Content-Disposition": how})
+    return Response(content, media_type=kind, headers=how)
 
 
 def _as_onnx(policy: Policy) -> bytes:
@@ -298,7 +280,6 @@ def _as_onnx(policy: Policy) -> bytes:
 
 
 def _as_c(policy: Policy, *, float32: bool) -> bytes:
-    """Return a policy as C source, all files in a zip file."""
     file = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(file, "w") as archive:
         policy.to_c(folder, float32=float32)
@@ -307,12 +288,11 @@ def _as_c(policy: Policy, *, float32: bool) -> bytes:
     return file.getvalue()
 
 
-@most_used.post(
-    "/{campaign}/ask", **describe("explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY)
-)
-async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) -> Response:
+@direct.on("POST /ask", "explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY)
+async def ask(request: StrictRequest, body: bodies.Ask) -> Response:
     """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
-    hosting, deadline = request.hosting, request.service.settings.deadline
+    hosting, campaign = request.hosting, request.campaign
+    deadline = request.service.settings.deadline
 
     def read() -> tuple[int, dict[str, Any]]:
         return bodies.check_size(request, body.contexts, body.pool), {
@@ -321,7 +301,7 @@ async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) 
             "arms": bodies.read_eligible_labels(body.arms),
             "once": body.once,
             "lease": bodies.read_lease(body.lease),
-            "key": bodies.read_key(request, body),
+            "key": body.key,
         }
 
     rows, how = await request.read(read)
@@ -339,7 +319,7 @@ async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) 
         return answer
 
     brief = body.pool is None and rows <= _FEW
-    return await request.answer(campaign, call, brief=brief)
+    return await request.answer(call, brief=brief)
 
 
 def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
@@ -366,13 +346,14 @@ def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadli
         )
 
 
-@most_used.post(
-    "/{campaign}/tell",
-    **describe(
-        "explore", "Tell the reward of a trial, or of outside data", {"trial": _TOLD}, *_ENTRY
-    ),
+@direct.on(
+    "POST /tell",
+    "explore",
+    "Tell the reward of a trial, or of outside data",
+    {"trial": _TOLD},
+    *_ENTRY,
 )
-async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell) -> Response:
+async def tell(request: StrictRequest, body: bodies.Tell) -> Response:
     """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
 
     def read() -> tuple[int, dict[str, Any]]:
@@ -380,34 +361,27 @@ async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell
             "contexts": read_json(body.contexts),
             "arms": bodies.read_tried(body.arms),
             "eligible": bodies.read_eligible_labels(body.eligible, "eligible"),
-            "key": bodies.read_key(request, body),
+            "key": body.key,
             "noise": body.noise,
             "censored": body.censored,
             "cost": body.cost,
         }
 
     rows, how = await request.read(read)
-
     return await request.answer(
-        campaign,
-        lambda found: _trials_json(found.tell(body.trial, body.reward, **how)),
-        brief=rows <= _FEW,
+        lambda c: _trials_json(c.tell(body.trial, body.reward, **how)), brief=rows <= _FEW
     )
 
 
 def _trials_json(found: Any) -> dict[str, Any]:
     if isinstance(found, list):
-        return {"trials": [trial_json(trial) for trial in found]}
-    return {"trial": trial_json(found)}
+        return {"trials": [codec.trial_json(trial) for trial in found]}
+    return {"trial": codec.trial_json(found)}
 
 
-@router.get(
-    "/{campaign}/trials",
-    **describe("read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422),
-)
+@own.on("GET /trials", "read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422)
 async def trials(
     request: StrictRequest,
-    campaign: CampaignName,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
     after: Annotated[
         int, Query(description="Only those with larger numbers.", ge=0, le=LARGEST)
@@ -417,72 +391,46 @@ async def trials(
     """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
 
     def call(found: Campaign) -> Any:
-        page = [trial_json(each) for each in found.find_trials(state, after=after, most=most)]
+        page = [codec.trial_json(each) for each in found.find_trials(state, after=after, most=most)]
         return {"trials": page, "next": page[-1]["id"] if len(page) == most else None}
 
-    return await request.answer(campaign, call)
+    return await request.answer(call)
 
 
-@router.get(
-    "/{campaign}/trials/{trial}", **describe("read", "One trial", {"trial": _TRIAL}, 404, 422)
-)
-async def trial(request: StrictRequest, campaign: CampaignName, trial: TrialNumber) -> Response:
+@own.on("GET /trials/{trial}", "read", "One trial", {"trial": _TRIAL}, 404, 422)
+async def trial(request: StrictRequest, trial: TrialNumber) -> Response:
     """Return one trial."""
-    return await request.answer(campaign, lambda found: _trials_json(found.trial(trial)))
+    return await request.answer(lambda c: _trials_json(c.trial(trial)))
 
 
-@router.post(
-    "/{campaign}/trials/{trial}/cancel",
-    **describe(
-        "explore", "Take back an open trial", {"trial": _TRIAL | {"state": "cancelled"}}, *_CHANGE
-    ),
-)
-async def cancel(
-    request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Keyed
-) -> Response:
+@own.on("POST /trials/{trial}/cancel", "explore", "Take back an open trial", _CANCELLED, *_CHANGE)
+async def cancel(request: StrictRequest, trial: TrialNumber, body: bodies.Keyed) -> Response:
     """Take back an open trial, which will not be tried."""
-    key = bodies.read_key(request, body)
-    return await request.answer(
-        campaign, lambda found: _trials_json(found.cancel(trial, key=key)), brief=True
-    )
+    return await request.answer(lambda c: _trials_json(c.cancel(trial, key=body.key)), brief=True)
 
 
-@router.post(
-    "/{campaign}/trials/{trial}/retract",
-    **describe("explore", "Take a reward back", _RECALL, *_CHANGE),
-)
-async def retract(
-    request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Retract
-) -> Response:
+@own.on("POST /trials/{trial}/retract", "explore", "Take a reward back", _RECALL, *_CHANGE)
+async def retract(request: StrictRequest, trial: TrialNumber, body: bodies.Retract) -> Response:
     """Take a reward back, and say which frozen policies rest on it."""
-    key = bodies.read_key(request, body)
-    return await request.answer(
-        campaign, lambda found: asdict(found.retract(trial, body.why, key=key))
-    )
+    return await request.answer(lambda c: asdict(c.retract(trial, body.why, key=body.key)))
 
 
-@router.post(
-    "/{campaign}/trials/{trial}/correct",
-    **describe("explore", "Replace a reward", _RECALL, *_CHANGE),
-)
-async def correct(
-    request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Correct
-) -> Response:
+@own.on("POST /trials/{trial}/correct", "explore", "Replace a reward", _RECALL, *_CHANGE)
+async def correct(request: StrictRequest, trial: TrialNumber, body: bodies.Correct) -> Response:
     """Replace a reward by the right one, and say which frozen policies rest on it."""
-    key = bodies.read_key(request, body)
     return await request.answer(
-        campaign, lambda found: asdict(found.correct(trial, body.reward, body.why, key=key))
+        lambda c: asdict(c.correct(trial, body.reward, body.why, key=body.key))
     )
 
 
-@router.get("", **describe("read", "The names of all campaigns", {"campaigns": ["sensors"]}))
+@router.on("GET ", "read", "The names of all campaigns", {"campaigns": ["sensors"]})
 async def names(request: StrictRequest) -> Response:
     """Return the names of all campaigns that the token may see."""
     found = await request.hosting.names()
     return json_answer({"campaigns": [*filter(request.caller.may_see, found)]})
 
 
-@router.post("", **describe("admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201))
+@router.on("POST ", "admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201)
 async def create(request: StrictRequest, body: bodies.Create) -> Response:
     """Begin a campaign."""
     service = request.service
@@ -491,13 +439,17 @@ async def create(request: StrictRequest, body: bodies.Create) -> Response:
         several = isinstance(body.arms, list)
         count = len(body.arms) if several else body.arms
         bodies.check_arms(request, count if isinstance(count, int) else 0)
-        reference = None if body.goal is None else body.goal.reference
+        goal, stop = body.goal, None
+        reference = None if goal is None else goal.reference
         bodies.check_size(request, reference, *bodies.tables_of(body.settings))
+        if goal is not None:
+            contexts = read_json(reference, "reference")
+            stop = StoppingRule(goal.tolerance, share=goal.share, reference=contexts)
         return {
             "arms": bodies.read_tried(body.arms) if several else body.arms,
-            "goal": bodies.read_goal(body.goal),
+            "goal": stop,
             "lease": bodies.read_lease(body.lease),
-            "key": bodies.read_key(request, body),
+            "key": body.key,
             **bodies.read_settings(body.settings),
         }
 
@@ -507,16 +459,15 @@ async def create(request: StrictRequest, body: bodies.Create) -> Response:
     return json_answer(await service.hosting.run(body.name, _about), 201)
 
 
-@router.get("/{campaign}", **describe("read", "A campaign's name, arms and goal", _ABOUT, 404))
-async def about(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET ", "read", "A campaign's name, arms and goal", _ABOUT, 404)
+async def about(request: StrictRequest) -> Response:
     """Return what a campaign is about."""
-    return await request.answer(campaign, _about)
+    return await request.answer(_about)
 
 
-@router.get("/{campaign}/status", **describe("read", "How a campaign stands", _STATUS, 404))
+@own.on("GET /status", "read", "How a campaign stands", _STATUS, 404)
 async def status(
     request: StrictRequest,
-    campaign: CampaignName,
     fresh: Annotated[
         bool, Query(description="Whether to compute the settled share and the score now.")
     ] = True,
@@ -528,73 +479,60 @@ async def status(
         counts = [{"arm": encode_label(a), "count": n} for a, n in standing.rewards.items()]
         return {**standing.describe(), "rewards": counts}  # arms keep their types
 
-    return await request.answer(campaign, call)
+    return await request.answer(call)
 
 
-@router.get(
-    "/{campaign}/arms",
-    **describe("read", "The arms to choose from", {"arms": ["hull", "panel", "boom"]}, 404),
-)
-async def arms(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET /arms", "read", "The arms to choose from", {"arms": _ARMS}, 404)
+async def arms(request: StrictRequest) -> Response:
     """Return the arms to choose from."""
-    return await request.answer(campaign, _arms)
+    return await request.answer(_arms)
 
 
-@router.post(
-    "/{campaign}/arms/add",
-    **describe("admin", "Add an arm", {"arms": ["hull", "panel", "boom", "tail"]}, *_CHANGE),
-)
-async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.AddArm) -> Response:
+@own.on("POST /arms/add", "admin", "Add an arm", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
+async def add_arm(request: StrictRequest, body: bodies.AddArm) -> Response:
     """Add an arm."""
-    key, label = bodies.read_key(request, body), read_label(body.arm)
+    label = codec.read_label(body.arm)
     bodies.check_size(request, body.features)
     features = read_json(body.features, "features")
 
     def call(found: Campaign) -> Any:
         bodies.check_arms(request, len(found.arms) + 1)
-        found.add_arm(label, features, cost=body.cost, key=key)
+        found.add_arm(label, features, cost=body.cost, key=body.key)
         return _arms(found)
 
-    return await request.answer(campaign, call)
+    return await request.answer(call)
 
 
-@router.post(
-    "/{campaign}/arms/remove",
-    **describe("admin", "Never choose an arm again", {"arms": ["hull", "panel"]}, *_CHANGE),
-)
-async def remove_arm(
-    request: StrictRequest, campaign: CampaignName, body: bodies.RemoveArm
-) -> Response:
+@own.on("POST /arms/remove", "admin", "Never choose an arm again", {"arms": _ARMS[:2]}, *_CHANGE)
+async def remove_arm(request: StrictRequest, body: bodies.RemoveArm) -> Response:
     """Never choose an arm again."""
-    key, label = bodies.read_key(request, body), read_label(body.arm)
+    label = codec.read_label(body.arm)
 
     def call(found: Campaign) -> Any:
-        found.remove_arm(label, key=key)
+        found.remove_arm(label, key=body.key)
         return _arms(found)
 
-    return await request.answer(campaign, call)
+    return await request.answer(call)
 
 
-@router.post(
-    "/{campaign}/tune",
-    **describe(
-        "admin", "Learn the hyperparameters again from all rewards", {"tuned": True}, *_CHANGE
-    ),
+@own.on(
+    "POST /tune",
+    "admin",
+    "Learn the hyperparameters again from all rewards",
+    {"tuned": True},
+    *_CHANGE,
 )
-async def tune(request: StrictRequest, campaign: CampaignName, body: bodies.Tune) -> Response:
+async def tune(request: StrictRequest, body: bodies.Tune) -> Response:
     """Learn the hyperparameters again."""
-    key = bodies.read_key(request, body)
     request.allow_time(_TUNING)
-    await request.hosting.run(campaign, lambda c: c.tune(body.criterion, key=key))
+    await request.hosting.run(request.campaign, lambda c: c.tune(body.criterion, key=body.key))
     return json_answer({"tuned": True})
 
 
-@router.get(
-    "/{campaign}/learner", **describe("read", "A copy of the learner, as a .cgap file", _BYTES, 404)
-)
-async def learner(request: StrictRequest, campaign: CampaignName) -> Response:
+@own.on("GET /learner", "read", "A copy of the learner, as a .cgap file", _BYTES, 404)
+async def learner(request: StrictRequest) -> Response:
     """Return a copy of the learner."""
-    content = await request.hosting.run(campaign, lambda c: to_bytes(c.learner()))
+    content = await request.hosting.run(request.campaign, lambda c: codec.to_bytes(c.learner()))
     return Response(content, media_type="application/octet-stream")
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from contextgap.team.service.hosting import Hosting
 
 R = TypeVar("R")
-SLASH = "\x1f"
-"""Stands for a slash in the name of a campaign or a policy; no name can have it."""
-
+F = TypeVar("F", bound=Callable[..., Any])
+SLASH = "\x1f"  # stands for a slash in the name of a campaign or a policy; no name can have it
 CampaignName = Annotated[str, Path(description="The campaign's name.")]
 PolicyName = Annotated[str, Path(description="The policy's name.")]
 TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1, le=LARGEST)]
@@ -61,9 +60,7 @@ _PROBLEM = {
         "error": {"type": "string", "description": "The exception that Python code would get."},
     },
 }
-UNKNOWN_FIELD = "unknown_field"
-"""The type of the error about a field that a request does not have."""
-
+UNKNOWN_FIELD = "unknown_field"  # the type of the error about a field that a request does not have
 _SAID = {  # in the OpenAPI document, of each status
     400: "The body is not JSON.",
     401: "A token is needed, or the one given is not valid.",
@@ -97,6 +94,10 @@ class StrictRequest(Request):
         return self.service.hosting
 
     @property
+    def campaign(self) -> str:
+        return str(self.path_params["campaign"])
+
+    @property
     def caller(self) -> Caller:
         found: Caller = self.scope["contextgap.caller"]
         return found
@@ -109,9 +110,13 @@ class StrictRequest(Request):
         limit.reschedule(None if times is None else (limit.when() or 0.0) + more * seconds)
 
     async def json(self) -> Any:
-        """Return the body; raise if it is not JSON, or says that it is something else."""
         if self.content is _NOT_READ:
-            self._check_kind()
+            # No form of a foreign page can say that it is JSON.
+            kind = self.caller.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise RefusedError(
+                    415, f"the content type must be application/json, got {kind or 'none'}"
+                )
             self._body = await self._received()  # where the framework looks for it, too
             self.content = await self.read(strict_json, self._body)
         return self.content
@@ -123,32 +128,27 @@ class StrictRequest(Request):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_THREAD, _without_collector, make, *arguments)
 
-    async def answer(
-        self, campaign: str, call: Callable[[Campaign], Any], *, brief: bool = False
-    ) -> Response:
-        """Return the answer that has what a call on a campaign returns."""
-        return json_answer(await self.hosting.run(campaign, call, brief=brief))
+    async def answer(self, call: Callable[[Campaign], Any], *, brief: bool = False) -> Response:
+        return json_answer(await self.hosting.run(self.campaign, call, brief=brief))
+
+    def take_key(self) -> None:
+        header = self.caller.headers.get("idempotency-key")
+        if header is None or not isinstance(self.content, dict):
+            return
+        if (key := self.content.get("key")) not in (None, header):
+            raise ValueError(f"key is {key!r} in the body and {header!r} in the header")
+        self.content["key"] = header
 
     async def _received(self) -> bytes:
-        """Return the body; raise if it is longer than the service takes."""
-        most, parts, size, more = self.service.settings.body, [], 0, True
+        body, most, more = bytearray(), self.service.settings.body, True
         while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            part, more = message.get("body", b""), message.get("more_body", False)
-            parts.append(part)
-            size += len(part)
-            check_length(size, most)
-        return b"".join(parts)
-
-    def _check_kind(self) -> None:
-        """Raise unless the body is said to be JSON, which no form of a foreign page can say."""
-        kind = self.caller.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise RefusedError(
-                415, f"the content type must be application/json, got {kind or 'none'}"
-            )
+            body += message.get("body", b"")
+            check_length(len(body), most)
+            more = message.get("more_body", False)
+        return bytes(body)
 
 
 def _without_collector(make: Callable[..., R], *arguments: Any) -> R:
@@ -163,13 +163,11 @@ def _without_collector(make: Callable[..., R], *arguments: Any) -> R:
 
 
 def check_length(size: int, most: int) -> None:
-    """Raise if a body is too large."""
     if size > most:
         raise RefusedError(413, f"a request may have {most} bytes")
 
 
 def strict_json(body: bytes) -> Any:
-    """Return what JSON text says; raise if it is not JSON, or says a thing twice."""
     try:
         return _DECODER.decode(body.decode())
     except RecursionError:
@@ -196,6 +194,8 @@ class GuardedRoute(APIRoute):
         if security is None:
             raise TypeError(f"the route {self.path} must say which scope it needs: describe(...)")
         self.scope_needed: str | None = security[0]["token"][0] if security else None
+        self._body: type[BaseModel] | None = get_type_hints(self.endpoint).get("body")
+        self._keyed = self._body is not None and "key" in self._body.model_fields
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -206,7 +206,6 @@ class GuardedRoute(APIRoute):
         return guarded
 
     async def _checked(self, scope: Scope, receive: Receive) -> StrictRequest:
-        """Return a request that may be answered."""
         request = StrictRequest(scope, receive)
         names = {name: each.replace(SLASH, "/") for name, each in scope["path_params"].items()}
         scope["path_params"] = names
@@ -216,6 +215,8 @@ class GuardedRoute(APIRoute):
             speak_for(None if caller.token is None else caller.token.name)
         if request.method == "POST":
             await request.json()  # here: the framework would say less about what is wrong
+            if self._keyed:
+                request.take_key()
         return request
 
 
@@ -223,10 +224,11 @@ class DirectRoute(GuardedRoute):
     """A guarded route with names and a body, for which the framework reads nothing: it is slow."""
 
     methods: set[str]
+    _body: type[BaseModel]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._body: type[BaseModel] = get_type_hints(self.endpoint)["body"]
+        self._left_out = self.param_convertors.keys() - get_type_hints(self.endpoint).keys()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in self.methods:
@@ -236,13 +238,35 @@ class DirectRoute(GuardedRoute):
             body = self._body.model_validate(request.content)
         except ValidationError as error:
             raise RequestValidationError(error.errors()) from None
-        response = await self.endpoint(request, body=body, **request.path_params)
+        names = request.path_params
+        if self._left_out:  # StrictRequest.campaign has it
+            names = {name: each for name, each in names.items() if name not in self._left_out}
+        response = await self.endpoint(request, body=body, **names)
         await response(scope, receive, send)
 
 
-def guarded_router(prefix: str = "", kind: type[GuardedRoute] = GuardedRoute) -> APIRouter:
-    """Return a router all of whose routes are guarded."""
-    return APIRouter(prefix=prefix, route_class=kind)
+class Router(APIRouter):
+    """Guarded routes."""
+
+    def __init__(
+        self,
+        prefix: str = "",
+        kind: type[GuardedRoute] = GuardedRoute,
+        among: Router | None = None,
+    ) -> None:
+        named = [Depends(_campaign_name)] if "{campaign}" in prefix else []
+        super().__init__(prefix=prefix, route_class=kind, dependencies=named)
+        if among is not None:
+            self.routes = among.routes  # in the order in which they are defined
+
+    def on(self, where: str, *said: Any, **how: Any) -> Callable[[F], F]:
+        """Add a route to a method and a path, such as "GET /status"; the rest: ``describe``."""
+        method, _, path = where.partition(" ")
+        return self.api_route(path, methods=[method], **describe(*said, **how))
+
+
+async def _campaign_name(campaign: CampaignName) -> None:
+    """Document a name in the path, which ``StrictRequest.campaign`` returns."""
 
 
 def describe(
@@ -266,16 +290,14 @@ def describe(
 
 
 def json_answer(content: Any, status: int = 200) -> Response:
-    """Return an answer; numbers read back as the same numbers."""
     return Response(as_json(content), status, media_type="application/json")
 
 
+# For errors that should not happen.
 UNKNOWN = RefusedError(500, "the service failed; its log says how")
-"""For errors that should not happen."""
 
 
 def refusal(error: Exception) -> RefusedError | None:
-    """Return how an error is answered; None if it is none of those that may happen."""
     match error:
         case RefusedError():
             return error
@@ -306,7 +328,6 @@ def refusal(error: Exception) -> RefusedError | None:
 
 
 def _first_error(error: RequestValidationError) -> str:
-    """Return the first of the errors in a body or in parameters, in words."""
     first = error.errors()[0]
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
     kind, message = first["type"], str(first["msg"])
@@ -320,7 +341,6 @@ def _first_error(error: RequestValidationError) -> str:
 
 
 def problem(refused: RefusedError) -> Response:
-    """Return the answer to a request that is not carried out."""
     title = HTTPStatus(refused.status).phrase
     content = {"title": title, "status": refused.status, "detail": refused.detail}
     if refused.error is not None:
@@ -339,6 +359,5 @@ def _short(value: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error, or of the one of a database that it is about."""
     cause = getattr(error, "orig", error)
     return (str(cause).strip() or type(cause).__name__).splitlines()[0]
