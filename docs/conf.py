@@ -66,7 +66,7 @@ nb_execution_cache_path = str(HERE / "_build" / "executed" / _digest())
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # seconds per cell; a busy machine is slow
 nb_output_stderr = "warn"
 nb_merge_streams = True
 
