@@ -87,13 +87,14 @@ os.environ |= {
 
 
 def _accessible(app, pagename, templatename, context, doctree) -> None:  # noqa: ARG001  # Sphinx's
-    """Say which level captions of the contents have, and let keys scroll what is wide."""
+    """Give captions of the contents a level, name toggles as seen, let keys scroll."""
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(
         'role="heading"', 'role="heading" aria-level="2"'
     )
     scrolled = r'<pre|<div class="(?:table-wrapper|cell_output|math-wrapper)\b[^>]*'
-    context["body"] = re.sub(scrolled, r'\g<0> tabindex="0"', context.get("body", ""))
+    body = context.get("body", "").replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    context["body"] = re.sub(scrolled, r'\g<0> tabindex="0"', body)
 
 
 def setup(app) -> None:
