@@ -93,7 +93,7 @@ def _accessible(app, pagename, templatename, context, doctree) -> None:  # noqa:
         'role="heading"', 'role="heading" aria-level="2"'
     )
     scrolled = r'<pre|<div class="(?:table-wrapper|cell_output|math-wrapper)\b[^>]*'
-    body = context.get("body", "").replace('<summary aria-label="Toggle hidden content">', "<summary>")
+    body = re.sub(r"<summary [^>]*>", "<summary>", context.get("body", ""))
     context["body"] = re.sub(scrolled, r'\g<0> tabindex="0"', body)
 
 
