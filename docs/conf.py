@@ -66,7 +66,7 @@ nb_execution_cache_path = str(HERE / "_build" / "executed" / _digest())
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # seconds per cell; a busy machine is slow
 nb_output_stderr = "warn"
 nb_merge_streams = True
 
@@ -87,13 +87,14 @@ os.environ |= {
 
 
 def _accessible(app, pagename, templatename, context, doctree) -> None:  # noqa: ARG001  # Sphinx's
-    """Say which level captions of the contents have, and let keys scroll what is wide."""
+    """Give captions of the contents a level, name toggles as seen, let keys scroll."""
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(
         'role="heading"', 'role="heading" aria-level="2"'
     )
     scrolled = r'<pre|<div class="(?:table-wrapper|cell_output|math-wrapper)\b[^>]*'
-    context["body"] = re.sub(scrolled, r'\g<0> tabindex="0"', context.get("body", ""))
+    body = re.sub(r"<summary [^>]*>", "<summary>", context.get("body", ""))
+    context["body"] = re.sub(scrolled, r'\g<0> tabindex="0"', body)
 
 
 def setup(app) -> None:

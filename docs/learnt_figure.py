@@ -1,4 +1,4 @@
-"""Draw docs/images/learnt.png: what a learner knows after 150 trials of three sensors.
+"""Draw learnt.png and decision.png: what a learner knows after 150 trials of three sensors.
 
 Usage: python docs/learnt_figure.py
 """
@@ -25,14 +25,21 @@ def explored() -> cg.Learner:
 def main() -> None:
     learner = explored()
     figure = pyplot.figure(figsize=(9.5, 7.6), layout="constrained")
-    (upper_left, upper_right), (lower_left, lower_right) = figure.subplots(2, 2)
+    above, below = figure.subfigures(2, 1)  # their columns need not have the same widths
+    upper_left, upper_right = above.subplots(1, 2)
+    lower_left, lower_right = below.subplots(1, 2, width_ratios=[1, 1.2])
     cg.plot.map(learner, "sun", "load", ax=upper_left)
     cg.plot.along(learner, "sun", ax=upper_right)
+    for axes in (upper_left, upper_right):
+        axes.locator_params(axis="x", nbins=5)
     cg.plot.importance(learner, ax=lower_left)
     cg.plot.explanation(learner.freeze().explain({"sun": 0.5, "load": 0.5}), ax=lower_right)
-    path = Path(__file__).parent / "images" / "learnt.png"
-    figure.savefig(path, dpi=110)
-    print(f"written to {path.name}")
+    one, ax = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    cg.plot.decision(learner.freeze().decide({"sun": 0.5, "load": 0.5}), ax=ax)
+    for name, drawn in (("learnt", figure), ("decision", one)):
+        path = Path(__file__).parent / "images" / f"{name}.png"
+        drawn.savefig(path, dpi=110, bbox_inches="tight")
+        print(f"written to {path.name}")
 
 
 if __name__ == "__main__":

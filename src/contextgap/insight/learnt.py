@@ -1,6 +1,6 @@
 """What was learnt: beliefs along columns, which columns matter, and how exploration went.
 
-Beliefs are along one column or over two, everything else being as at one context.
+All columns but one or two are fixed at one context.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Course:
     ordered
         Whether they lie on a line, as numbers and dates do and levels do not.
     context
-        The context that all other columns are taken from.
+        The context that fixes all other columns.
     arms
         The arms, in the order of the arrays.
     mean, lower, upper
@@ -98,7 +98,7 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
     column
         A column's name, or its number.
     at
-        The context that all other columns are taken from; by default the most typical one seen.
+        The context that fixes all other columns; by default the most typical observed one.
     points
         How many values of a number or a date.
 
@@ -155,7 +155,7 @@ class Area:
     ordered
         For x and for y, whether values lie on a line, as numbers and dates do and levels do not.
     context
-        The context that all other columns are taken from.
+        The context that fixes all other columns.
     arms
         The arms.
     best
@@ -193,7 +193,7 @@ def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
     x, y
         Two columns, by name or number.
     at
-        The context that all other columns are taken from; by default the most typical one seen.
+        The context that fixes all other columns; by default the most typical observed one.
     points
         How many values of a number or a date.
 
@@ -238,8 +238,7 @@ class Importance:
     Parameters
     ----------
     changed
-        By column: the share of decisions that change if the column is shuffled among contexts that
-        were seen.
+        By column: the share of decisions that change if it is shuffled among observed contexts.
     spread
         By column: its standard deviation over its bandwidth, the largest if it has several numbers.
         Categories count as a deviation of 1. Near 0, the kernel ignores the column. None if the
@@ -353,7 +352,7 @@ class Progress:
     settled
         The share of contexts at which regret bounds were within the tolerance.
     value
-        What deploying would have earned, as a score card estimates it; NaN where it cannot tell.
+        The value of the policy, as the score card estimates it; NaN where there is no estimate.
     error
         The standard error of that.
 
@@ -375,7 +374,7 @@ class Progress:
 def progress(
     source: Any, tolerance: float = 0.0, points: int = 16, contexts: Any = None
 ) -> Progress:
-    """Return how an exploration went; kernel, ridge and kind of model are those of now.
+    """Return how an exploration went, by the current kernel, ridge and kind of model.
 
     .. versionadded:: 0.2
 
@@ -388,7 +387,7 @@ def progress(
     points
         How many points in time.
     contexts
-        Contexts that are to be settled; by default some of those at which arms were tried.
+        Contexts to settle; by default some of those at which arms were tried.
 
     See Also
     --------

@@ -206,7 +206,7 @@ def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple
     tolerance
         The largest regret bound at which a context counts as settled.
     contexts
-        Contexts that are to be settled; by default some that were seen.
+        Contexts to settle; by default some that were observed.
 
     Returns
     -------
@@ -336,8 +336,7 @@ def dress(ax: Axes, *hidden: str, grid: Any = "y") -> Axes:
 def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     """Draw what trials and columns add to the difference between two arms, the largest on top.
 
-    Of contexts that trials were made at, the columns that are different from the context in
-    question are written.
+    A trial's label names the columns that differ from the context in question.
 
     .. versionadded:: 0.2
 
@@ -447,7 +446,7 @@ def rules(rules: Rules, ax: Axes | None = None) -> Axes:
 
 
 def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
-    """Draw the evidence of a shift, the regret in doubt and what is outside, over time.
+    """Draw the evidence of a shift, regret and certificates, and the rows outside the log.
 
     .. versionadded:: 0.3
 

@@ -139,10 +139,10 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """The kernel that is 1 everywhere: it lets an arm's rewards have an unknown constant level.
+    """The kernel that is 1 everywhere: an arm's rewards have an unknown constant level.
 
-    ``Gaussian(1.0) + 4.0 * Constant()`` lets every arm have a level of its own, with a standard
-    deviation of 2 before anything is known.
+    With ``Gaussian(1.0) + 4.0 * Constant()`` every arm has a level of its own, with a prior
+    standard deviation of 2.
 
     Examples
     --------

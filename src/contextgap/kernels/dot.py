@@ -25,7 +25,7 @@ class Linear(Categorical):
     unit
         Divides each number of a context: one number, or one per dimension.
     centre
-        Is subtracted first: one number, or one per dimension; not from codes of categories.
+        Subtracted first, but not from codes of categories: one number, or one per dimension.
     categories
         How many numbers at the end of a context are codes of categories. Each adds 1/(2 unit²)
         where two codes are the same, so that every level has an effect of its own.

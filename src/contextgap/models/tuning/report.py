@@ -20,7 +20,7 @@ class Candidate:
     name
         "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
         the user's; "shared" for the best of these with arms that share what they learn;
-        "exclusive" for one in which a success of an arm says that the others would have failed;
+        "exclusive" for one in which a success of an arm implies failures of the others;
         "ageing" for one in which rewards say less as they age;
         "cautious" for a Gaussian model with usual bandwidths and more noise.
     advantage
@@ -53,7 +53,7 @@ class Tuning:
     criterion
         "evidence" or "loo".
     rewards
-        How many rewards had been told.
+        How many rewards there were.
     looked_at
         How many of them were used.
     candidates
@@ -63,7 +63,7 @@ class Tuning:
     reason
         Why it was chosen, in words.
     searched
-        How many rewards there were when the search last started from many points.
+        How many rewards there were at the last search from many points.
     ends
         Where the search of each candidate ended, in units of its own: the next one starts there.
 
