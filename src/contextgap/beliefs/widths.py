@@ -316,11 +316,8 @@ class NonadaptiveWidth(_GuaranteedWidth):
 
     Parameters
     ----------
-    noise
-        Sub-Gaussian scale of the rewards' noise: the standard deviation of Gaussian noise; half the
-        range of bounded noise.
-    norm
-        Bound on every arm's norm in the kernel's space.
+    noise, norm
+        As for ``TheoremWidth``.
     failure_probability
         The probability that any interval fails at the m contexts; above 0 and below 1.
     contexts

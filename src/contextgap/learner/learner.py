@@ -1199,11 +1199,9 @@ class Learner(Stateful):
         ----------
         card
             A card that ``score`` returned, to keep with the policy; by default it computes its own.
-        fallback
-            A safe arm. The policy returns it where the certificate exceeds the tolerance, and at
-            contexts outside the range of those observed; see ``Policy.with_fallback``.
-        tolerance
-            The largest bound at which the recommended arm is returned; None for any.
+        fallback, tolerance
+            A safe arm and the largest bound at which another is returned, as for
+            ``Policy.with_fallback``.
         points
             Where observations are represented by inducing points, the policy may have so many of
             them, such as 2048. All observations are then gone through once more, if that brings the

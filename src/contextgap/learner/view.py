@@ -129,10 +129,6 @@ class Pending:
         return asked
 
 
-def _all_the_same(contexts: FloatArray, arms: Sequence[int]) -> None:
-    del contexts, arms
-
-
 @dataclass
 class View:
     """A model together with the picks whose rewards are still to come."""
@@ -144,7 +140,7 @@ class View:
     rng: np.random.Generator
     follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
     read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
-    costs: Callable[[FloatArray, Sequence[int]], FloatArray | None] = _all_the_same
+    costs: Callable[[FloatArray, Sequence[int]], FloatArray | None] = lambda _rows, _arms: None
     batch: Batch | None = None  # the posterior at many contexts that are picked for in order
 
     def among(self, eligible: Mask) -> View:

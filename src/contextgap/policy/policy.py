@@ -131,13 +131,9 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        propensities
-            The probability with which each logged arm was chosen, in the order in which the rewards
-            arrived. The file of a policy with many rewards holds a sample of them; once it is
-            loaded, use its ``card``, or score its learner.
-        rows
-            How many rewards to predict leave-one-out at most; by default as many as take about 10
-            seconds.
+        propensities, rows
+            As for ``Learner.score``. The file of a policy with many rewards holds a sample of them;
+            once it is loaded, use its ``card``, or score its learner.
 
         See Also
         --------
@@ -475,17 +471,8 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        failure_probability
-            The accepted probability of a false alarm in a whole deployment. Audits have the same
-            once more.
-        block
-            How many consecutive rows form one unit, where contexts are in time order.
-        baseline
-            Contexts to compare with; by default those that the policy was learnt from.
-        reward_range
-            The lowest and the highest possible reward; by default those of the log.
-        seed
-            Seed of audits and of ties.
+        failure_probability, block, baseline, reward_range, seed
+            As for ``insight.Watch``.
 
         See Also
         --------

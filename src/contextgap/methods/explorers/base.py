@@ -106,12 +106,8 @@ class Pool:
         (r, m, arms moved).
     means
         Given reference contexts in the same way, returns all arms' means there.
-    ridge
-        The regularisation: the variance of the noise.
-    rng
-        The one source of randomness.
-    shares
-        Whether a reward of one arm says something about the others.
+    ridge, rng, shares
+        As for ``Moment``.
     read
         Returns contexts as users write them as those that ``moves`` takes.
     costs
