@@ -104,11 +104,6 @@ def read_vw(path: str | os.PathLike[str]) -> Log:
 
     .. versionadded:: 0.3
 
-    Parameters
-    ----------
-    path
-        The file.
-
     Examples
     --------
     >>> with open("log.vw", "w") as file:

@@ -53,26 +53,10 @@ class PolicyModel(PythonModel):  # type: ignore[misc]  # it has no types
     """The policy, once the model was loaded."""
 
     def load_context(self, context: Any) -> None:
-        """Read the policy.
-
-        Parameters
-        ----------
-        context
-            Where MLflow put its file.
-        """
         self.policy = Policy.load(context.artifacts["policy"])
 
     def predict(self, context: Any, model_input: pandas.DataFrame, params: Any = None) -> Any:
         """Return a DataFrame with arm, status and regret bound of every row.
-
-        Parameters
-        ----------
-        context
-            Not used.
-        model_input
-            Contexts.
-        params
-            Not used.
 
         Examples
         --------
@@ -173,13 +157,7 @@ def load_policy(model_uri: str) -> Policy:
 
 
 def card_metrics(policy: Policy) -> dict[str, float]:
-    """Return the numbers of a policy's card by name.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    """
+    """Return the numbers of a policy's card by name."""
     card = policy.card
     found = {"rewards": card.rewards, "explained": card.explained, "certificate": card.certificate}
     for name in ("value", "gain", "best_single", "logged", "direct", "weighted"):

@@ -152,11 +152,6 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the arm to deploy at each row.
 
-        Parameters
-        ----------
-        X
-            Contexts.
-
         Examples
         --------
         >>> estimator.predict([[0.5, 0.0], [-0.5, 0.0]])
@@ -184,11 +179,6 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
     def transform(self, X: Any) -> FloatArray:
         """Return what ``predict_reward`` does, by the name that pipelines know.
 
-        Parameters
-        ----------
-        X
-            Contexts.
-
         Examples
         --------
         >>> estimator.transform([[0.5, 0.0]]).round(1)
@@ -199,11 +189,6 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the arms.
-
-        Parameters
-        ----------
-        input_features
-            Not used.
 
         Examples
         --------

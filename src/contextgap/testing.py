@@ -257,11 +257,6 @@ def check_width(width: Width) -> None:
 
     .. versionadded:: 0.2
 
-    Parameters
-    ----------
-    width
-        The width.
-
     Examples
     --------
     >>> cg.testing.check_width(cg.PosteriorWidth(2.0))

@@ -14,8 +14,7 @@ IntArray: TypeAlias = NDArray[np.intp]
 class Rows:
     """An append-only array; ``row_shape`` is the shape of one row, nothing for a plain vector.
 
-    Views taken earlier stay valid and unchanged for ever: appending writes only behind them, and
-    outgrowing the buffer moves to a new one. A frozen policy therefore needs no copies.
+    Appending leaves earlier views unchanged for ever, so a frozen policy needs no copies.
     """
 
     def __init__(self, *row_shape: int, dtype: Any = np.float64) -> None:
@@ -45,7 +44,6 @@ class Rows:
         self.view = self._buffer[: size + len(rows)]
 
     def truncate(self, size: int) -> None:
-        """Forget all rows from ``size`` on."""
         self.view = self._buffer[:size]
 
     def _reserve(self, size: int) -> None:
@@ -58,7 +56,6 @@ class Rows:
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -56,7 +56,6 @@ def positive(name: str, value: Any, hint: str) -> float:
 
 
 def at_least(name: str, value: Any, least: float, hint: str = "a finite number") -> float:
-    """Return ``value`` as a finite float not below ``least``."""
     number = real(name, value, hint)
     if number < least:
         raise ValueError(f"{name} must be {hint} of at least {least:g}, got {value!r}")
@@ -64,7 +63,6 @@ def at_least(name: str, value: Any, least: float, hint: str = "a finite number")
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """Return ``value`` as an int not below ``least``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number of at least {least}, got {value!r}")
     if value < least:
@@ -82,6 +80,21 @@ def fraction(name: str, value: Any, most: float = 1.0) -> float:
     return number
 
 
+def share(name: str, value: Any) -> float:
+    """Return ``value`` as a float from 0 to 1."""
+    number = at_least(name, value, 0, "a number between 0 and 1")
+    if number > 1:
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+    return number
+
+
+def truth(name: str, value: Any) -> bool:
+    """Return a truth value; 0 or an empty list is refused."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Raise unless ``value`` is an instance of ``kind``; the error notices a class not called."""
     if not isinstance(value, kind):
@@ -96,7 +109,6 @@ def settle(thing: Any, **values: Any) -> None:
 
 
 def same_length(**lengths: int) -> None:
-    """Raise unless all the named lengths are equal."""
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ValueError(f"one entry per context is needed, got {listed}")

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Self
 
+LATER = {"later": True}
+"""Metadata of a field that earlier releases did not have: descriptions leave out its default."""
+
 
 class UnknownComponentError(ValueError):
     """A description names a class that has not been defined or imported."""
@@ -32,8 +35,11 @@ class Component:
                 f"{type(self).__name__} cannot be described in a file: "
                 "make it a dataclass whose fields are numbers, strings, tuples or other components"
             )
-        names, owner = [field.name for field in fields(self) if field.init], type(self).__name__
-        values = {name: _plain(getattr(self, name), f"{owner}.{name}") for name in names}
+        values, owner = {}, type(self).__name__
+        for field in fields(self):
+            value = getattr(self, field.name) if field.init else field.default
+            if field.init and not (field.metadata == LATER and value == field.default):
+                values[field.name] = _plain(value, f"{owner}.{field.name}")
         return {"type": _name(type(self)), **values}
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -13,8 +13,7 @@ P = ParamSpec("P")
 class lazy(cached_property[T]):  # noqa: N801  # used as property is
     """``functools.cached_property`` without its lock.
 
-    Before Python 3.12, that lock lets one thread at a time compute a property, of all objects of
-    the class together: beliefs at different contexts would wait for each other.
+    Before Python 3.12, all objects of a class wait for it while one computes a property.
     """
 
     if not TYPE_CHECKING:  # the types are those of the base class
@@ -28,30 +27,30 @@ class lazy(cached_property[T]):  # noqa: N801  # used as property is
             return values[self.attrname]
 
 
-class completed(Generic[T]):  # noqa: N801  # used as property is
-    """A property of labels or columns, such as ``learner.counts["<Tab>``.
+if TYPE_CHECKING:
+    completed = property
+else:
 
-    IPython reads no ``property`` while one types, because it might do anything. These are
-    quick and change nothing, so they are another kind of descriptor.
-    """
+    class completed:  # noqa: N801  # used as property is
+        """A property of labels or columns, such as ``learner.counts["<Tab>``.
 
-    def __init__(self, read: Callable[[Any], T]) -> None:
-        self._read = read
-        self.__doc__ = read.__doc__
+        IPython reads no ``property`` while one types, because it might do anything. These are
+        quick and change nothing, so they are another kind of descriptor.
+        """
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+        def __init__(self, read: Callable[[Any], Any]) -> None:
+            self._read = read
+            self.__doc__ = read.__doc__
 
-    @overload
-    def __get__(self, thing: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, thing: object, owner: type) -> T: ...
-    def __get__(self, thing: object | None, owner: type) -> Self | T:
-        return self if thing is None else self._read(thing)
+        def __set_name__(self, owner: type, name: str) -> None:
+            self._name = name
 
-    def __set__(self, thing: object, value: object) -> NoReturn:
-        kind = type(thing).__name__
-        raise AttributeError(f"{self._name!r} of a {kind} cannot be set")
+        def __get__(self, thing: object | None, owner: type) -> Any:
+            return self if thing is None else self._read(thing)
+
+        def __set__(self, thing: object, value: object) -> NoReturn:
+            kind = type(thing).__name__
+            raise AttributeError(f"{self._name!r} of a {kind} cannot be set")
 
 
 def synchronized(method: Callable[P, T]) -> Callable[P, T]:

@@ -23,7 +23,7 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import TextIOBase
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -70,13 +70,8 @@ def _check_file(path: Any) -> None:
         raise TypeError(f"path must be a path, or a binary file that is open, got {path!r}")
 
 
-@contextmanager
-def _opened(path: File) -> Iterator[IO[bytes]]:
-    if isinstance(path, str | os.PathLike):
-        with whole_file(path) as file:
-            yield file
-    else:
-        yield path
+def _opened(path: File) -> AbstractContextManager[IO[bytes]]:
+    return whole_file(path) if isinstance(path, str | os.PathLike) else nullcontext(path)
 
 
 def _size(path: File) -> int:
@@ -150,7 +145,6 @@ def _read_array(container: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def not_enough_memory(path: Any, size: int) -> MemoryError:
-    """Return the error for a valid file that is too large for the available memory."""
     return MemoryError(
         f"{path} takes {2 * size / 1e6:.0f} MB of memory to load, more than is available"
     )
@@ -190,9 +184,8 @@ def making_sense_of(path: Any) -> Iterator[None]:
 def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
     """Yield a file that replaces the one at ``path`` if the block ends without an error.
 
-    Text files are UTF-8 with line ends as written. Links are followed, the mode of an older file is
-    kept, and anything but a regular file is refused. A temporary file that a killed process left
-    behind is removed by the next process that writes the same file.
+    Text files are UTF-8 with line ends as written. Links are followed, and the mode of an older
+    file is kept. What a killed process left behind, the next one to write the file removes.
     """
     target = Path(os.path.realpath(path))
     mode = _mode(path, target)
@@ -211,12 +204,12 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
         os.chmod(temporary, mode)
         os.replace(temporary, target)
     except OSError as error:
-        _remove(temporary)
+        Path(temporary).unlink(missing_ok=True)
         if error.errno is None or error.filename not in (None, temporary):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     except BaseException:
-        _remove(temporary)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 
@@ -255,7 +248,7 @@ def _remove_leftovers(target: Path) -> None:
         for name in os.listdir(target.parent):
             found = leftover.fullmatch(name)
             if found and not _alive(int(found[1])):
-                _remove(target.parent / name)
+                (target.parent / name).unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:
@@ -266,8 +259,3 @@ def _alive(process: int) -> bool:
     except OSError:
         return True  # it belongs to another user
     return True
-
-
-def _remove(path: str | os.PathLike[str]) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)

@@ -97,7 +97,6 @@ def _equals_itself(label: Any) -> bool:
 
 
 def check_label(label: Any) -> None:
-    """Raise unless ``label`` can be an arm's label."""
     try:
         hash(label)
     except TypeError:

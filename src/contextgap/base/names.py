@@ -56,7 +56,6 @@ def renamed(**names: str) -> Callable[[C], C]:
 
 
 def is_path(text: Any) -> bool:
-    """Return whether a text has the form "package.module:name"."""
     if not isinstance(text, str):
         return False
     module, colon, name = text.partition(":")
@@ -68,9 +67,8 @@ def is_path(text: Any) -> bool:
 def load(path: str) -> Any:
     """Return what "package.module:name" names, where ``name`` may have dots.
 
-    Errors are one line that begins with the path. A module that is found nowhere else is looked for
-    in the current folder, which stays on ``sys.path`` from then on, so that worker processes find
-    the module too.
+    Errors are one line that begins with the path. A module found nowhere else is looked for in the
+    current folder, which then stays on ``sys.path`` so that worker processes find it, too.
     """
     if not is_path(path):
         raise ValueError(f"{path!r} must have the form {FORM}")

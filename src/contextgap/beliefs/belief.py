@@ -39,7 +39,6 @@ class Belief:
             self.apart = width.half_width(differences)
 
     def row(self, place: int) -> Self:
-        """Return the belief at one of several contexts."""
         one = copy(self)
         for name, values in vars(self).items():
             vars(one)[name] = None if values is None else values[place].copy()

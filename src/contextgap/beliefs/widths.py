@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.components import Component
+from contextgap.base.components import LATER, Component
 from contextgap.models import Posterior
 
 _HINT = "1 is the paper's choice; 0.1 to 2 are usual"
@@ -54,11 +54,6 @@ class Width(Component, ABC):
 
         .. versionadded:: 0.3
 
-        Parameters
-        ----------
-        contexts
-            How many.
-
         Examples
         --------
         >>> width = cg.NonadaptiveWidth(noise=0.1, norm=2.0, failure_probability=0.05, contexts=100)
@@ -72,11 +67,6 @@ class Width(Component, ABC):
         """Return the width to use where picks depend on rewards, or where they do not.
 
         .. versionadded:: 0.3
-
-        Parameters
-        ----------
-        adaptive
-            Whether they do, as ``Method.adaptive`` says.
 
         Examples
         --------
@@ -125,7 +115,6 @@ class PosteriorWidth(Width):
         object.__setattr__(self, "scale", checks.positive("scale", self.scale, _HINT))
 
     def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return scale · std."""
         return self.scale * posterior.std
 
 
@@ -151,7 +140,6 @@ class RidgeWidth(Width):
         object.__setattr__(self, "scale", checks.positive("scale", self.scale, _HINT))
 
     def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return scale · std / √ridge."""
         return (self.scale / math.sqrt(posterior.ridge)) * posterior.std
 
 
@@ -164,21 +152,24 @@ class _GuaranteedWidth(Width):
     tight: bool
 
     def __post_init__(self) -> None:
+        norm_hint = "it bounds every arm's norm in the kernel space"
         checked = {
             "noise": checks.at_least("noise", self.noise, 0, "a standard deviation"),
-            "norm": checks.positive(
-                "norm", self.norm, "it bounds every arm's norm in the kernel space"
-            ),
+            "norm": checks.positive("norm", self.norm, norm_hint),
             "failure_probability": checks.fraction("failure_probability", self.failure_probability),
+            "tight": checks.truth("tight", self.tight),
         }
-        if not isinstance(self.tight, bool):
-            raise TypeError(f"tight must be True or False, got {self.tight!r}")
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
     def probability(self) -> float:
         return 1.0 - self.failure_probability
+
+    def _half_width(self, posterior: Posterior, log_terms: float | FloatArray) -> FloatArray:
+        deviation = self.noise * np.sqrt(2.0 * log_terms / posterior.ridge)
+        reach = np.hypot(self.norm, deviation) if self.tight else self.norm + deviation
+        return np.asarray(reach * posterior.std)
 
 
 @dataclass(frozen=True)
@@ -195,27 +186,24 @@ class TheoremWidth(_GuaranteedWidth):
 
         √(norm² + noise² · (2 ln(A/δ) + ln det(I + K/ridge)) / ridge) · std
 
-    What must be true: each arm's expected reward f, minus the prior mean, lies in the kernel's
-    space with norm ‖f − m‖ of at most ``norm``; noise is conditionally sub-Gaussian with scale
-    ``noise``; contexts and picks depend on the past only. The prior mean m must be a number fixed
-    beforehand: ``prior_mean="auto"`` follows the rewards, so nothing is guaranteed. Arms may be
-    picked by any rule. Arms added later widen all intervals; the guarantee then covers the steps
-    seen with the new number of arms. It holds for any ridge; intervals are narrowest where the two
-    terms are about equal, at a ridge of 10 to 30 times (noise/norm)², where ``tight`` helps most.
+    What must be true: each arm's expected reward f, minus the prior mean m, lies in the kernel's
+    space with norm ‖f − m‖ of at most ``norm``; m is a number fixed beforehand, so with
+    ``prior_mean="auto"`` nothing is guaranteed; noise is conditionally sub-Gaussian with scale
+    ``noise``; contexts and picks depend on the past only. Arms may be picked by any rule. Adding an
+    arm widens all intervals, and the guarantee covers the steps seen with the new number of arms.
+    It holds for any ridge. Intervals are narrowest where the two terms are about equal, at a ridge
+    of 10 to 30 times (noise/norm)², where ``tight`` helps most.
 
     Where arms share what they learn (``sharing`` or ``features`` given beforehand), all arms are
     one function f(x, a) in the space of the kernel k(x, x')·B[a, a'], and ``norm`` bounds its norm
     there: ‖f − m‖² is the sum over arms of B⁻¹[a, b]·⟨f_a − m, f_b − m⟩. There is one regression,
-    so A is 1 and K the kernel matrix of all observations. The intervals then hold for all arms, and
-    so do those of differences, with the standard deviation of f_b − f_a in place of std: it is they
-    that gaps and certificates are made of.
+    so A is 1 and K the kernel matrix of all observations. The intervals of all arms and of their
+    differences then hold, with the standard deviation of f_b − f_a in place of std. Gaps and
+    certificates are made of differences.
 
-    Where many observations are represented by inducing points (``points`` of ``Learner``), mean and
-    std are approximations, and ln det(I + K/ridge) is replaced by an upper bound, so that intervals
-    are wider. What is still true: std is the deviation that the observations leave if the points
-    say nothing about what lies beside them. What is not: the proof below is about the exact
-    posterior, so nothing is guaranteed and ``policy.probability`` is None. Learn with
-    ``points=None`` to keep the guarantee.
+    Inducing points (``points`` of ``Learner``) make mean and std approximations, and an upper bound
+    replaces ln det(I + K/ridge), so intervals are wider. The proof is about the exact posterior, so
+    ``policy.probability`` is None; learn with ``points=None`` to keep the guarantee.
 
     Parameters
     ----------
@@ -240,8 +228,7 @@ class TheoremWidth(_GuaranteedWidth):
     Why the narrower bound holds, for one arm with rewards y at contexts X. For every function g
     chosen beforehand, exp((‖y − f(X)‖² − ‖y − g(X)‖²) / (2 noise²)) is a supermartingale in the
     number of rewards, since each factor is exp(sζ − s² noise²/2) with s = (g − f)(x)/noise² and
-    noise ζ. Averaging over g drawn from a Gaussian process with covariance (noise²/ridge)·k keeps
-    it one, and the Gaussian integral gives
+    noise ζ. So is its average over g from a Gaussian process with covariance (noise²/ridge)·k,
 
         exp((‖y − f(X)‖² − ridge·yᵀ(K + ridge·I)⁻¹y) / (2 noise²) − ½ ln det(I + K/ridge)).
 
@@ -258,11 +245,9 @@ class TheoremWidth(_GuaranteedWidth):
     and by Cauchy and Schwarz (f − mean)²(x) is at most std²(x)/ridge times the left side. Since
     √(a² + b²) ≤ a + b this implies Theorem 4.1.
 
-    Nothing in this depends on what x is, so it holds for pairs of a context and an arm, with the
-    kernel k·B. And it holds for any linear functional ℓ that is bounded on the kernel's space, not
-    only for the value at a point: the left side is a squared norm, in which ℓ has the squared norm
-    (posterior variance of ℓ)/ridge. With ℓ(f) = f(x, b) − f(x, a) that is the statement about
-    differences.
+    x may be a pair of a context and an arm, with the kernel k·B. It need be no point: in the norm
+    of the left side, any bounded linear functional ℓ of the kernel's space has the squared norm
+    (posterior variance of ℓ)/ridge. With ℓ(f) = f(x, b) − f(x, a) that is about differences.
 
     Examples
     --------
@@ -275,18 +260,12 @@ class TheoremWidth(_GuaranteedWidth):
     norm: float
     failure_probability: float
     tight: bool = False
-    contexts: int | None = None
+    contexts: int | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.contexts is not None:
             checks.whole("contexts", self.contexts, least=1)
-
-    def describe(self) -> dict[str, Any]:
-        described = super().describe()
-        if self.contexts is None:  # as it was before there was such a setting
-            del described["contexts"]
-        return described
 
     def suited(self, *, adaptive: bool) -> Width:
         """Return ``NonadaptiveWidth`` if picks do not depend on rewards and contexts are known."""
@@ -297,15 +276,10 @@ class TheoremWidth(_GuaranteedWidth):
         )
 
     def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return how far each arm's expected reward may be from its mean."""
         # information_gain is ½ ln det(I + K/ridge); the appendix of the paper drops the square on
         # σ̂ in the sum that this determinant is.
         log_share = math.log(posterior.n_arms / self.failure_probability)
-        deviation = self.noise * np.sqrt(
-            2.0 * (log_share + posterior.information_gain) / posterior.ridge
-        )
-        reach = np.hypot(self.norm, deviation) if self.tight else self.norm + deviation
-        return np.asarray(reach * posterior.std)
+        return self._half_width(posterior, log_share + posterior.information_gain)
 
 
 @dataclass(frozen=True)
@@ -342,11 +316,8 @@ class NonadaptiveWidth(_GuaranteedWidth):
 
     Parameters
     ----------
-    noise
-        Sub-Gaussian scale of the rewards' noise: the standard deviation of Gaussian noise; half the
-        range of bounded noise.
-    norm
-        Bound on every arm's norm in the kernel's space.
+    noise, norm
+        As for ``TheoremWidth``.
     failure_probability
         The probability that any interval fails at the m contexts; above 0 and below 1.
     contexts
@@ -357,19 +328,8 @@ class NonadaptiveWidth(_GuaranteedWidth):
 
     Notes
     -----
-    The proof, for one arm with rewards y = f(X) + ε at contexts X. The posterior mean at x is wᵀy
-    with the weights w = (K + ridge·I)⁻¹k, which do not depend on rewards. With φ the feature map,
-    f(x) − wᵀf(X) = ⟨f, φ(x) − Σ wᵢφ(xᵢ)⟩ is at most norm·b with b = ‖φ(x) − Σ wᵢφ(xᵢ)‖. The rest of
-    the error, wᵀε, is sub-Gaussian with scale noise·‖w‖, since w is fixed: it is above
-    noise·‖w‖·c, c = √(2 ln(2·A·m/δ)), with a probability of at most δ/(A·m), and a union bound
-    over arms and contexts remains. The weights minimise b² + ridge·‖w‖², and the minimum is the
-    posterior variance: b² + ridge·‖w‖² = std². So the error is at most
-
-        norm·b + (noise·c/√ridge)·(√ridge·‖w‖)  with  b² + (√ridge·‖w‖)² = std²,
-
-    which is at most √(norm² + noise²·c²/ridge)·std by Cauchy and Schwarz. Since √(a² + b²) ≤ a + b
-    this implies the first formula. Both hold for differences of arms that share, whose weights do
-    not depend on rewards either.
+    The page on theory has the proof: weights of the posterior mean do not depend on rewards, nor do
+    those of differences of arms that share, so a union bound over arms and contexts is enough.
 
     Examples
     --------
@@ -389,13 +349,8 @@ class NonadaptiveWidth(_GuaranteedWidth):
         object.__setattr__(self, "contexts", checks.whole("contexts", self.contexts, least=1))
 
     def covers(self, contexts: int) -> bool:
-        """Return whether these are no more contexts than were counted beforehand."""
         return contexts <= self.contexts
 
     def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return how far each arm's expected reward may be from its mean."""
         intervals = (posterior.differences or posterior.n_arms) * self.contexts
-        log_share = math.log(2.0 * intervals / self.failure_probability)
-        deviation = self.noise * math.sqrt(2.0 * log_share / posterior.ridge)
-        reach = math.hypot(self.norm, deviation) if self.tight else self.norm + deviation
-        return np.asarray(reach * posterior.std)
+        return self._half_width(posterior, math.log(2.0 * intervals / self.failure_probability))

@@ -32,7 +32,6 @@ def read_points(points: Any, recommender: Recommender) -> int | None:
 def read_outcomes(
     count: int, arms: Any, rewards: Any, place_of: Callable[[Any], int]
 ) -> tuple[IntArray, FloatArray]:
-    """Return the indices of the arms tried at ``count`` contexts, and their rewards."""
     if hasattr(arms, "to_list"):  # a pandas or polars Series
         arms = arms.to_list()
     scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
@@ -98,8 +97,6 @@ def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray = _NON
 
 
 class Told(NamedTuple):
-    """What was told about contexts."""
-
     arms: IntArray
     rewards: FloatArray
     noise: FloatArray  # variances besides the ridge
@@ -109,7 +106,6 @@ class Told(NamedTuple):
 
 
 def read_censored(censored: Any, count: int, *, single: bool) -> Mask:
-    """Return which of the rewards at so many contexts are censored."""
     if censored is None:
         return np.zeros(count, dtype=bool)
     if isinstance(censored, bool | np.bool_):
@@ -127,7 +123,6 @@ def read_censored(censored: Any, count: int, *, single: bool) -> Mask:
 
 
 def read_noise(noise: Any, censored: Mask, count: int, *, single: bool) -> FloatArray:
-    """Return the standard errors of the rewards at so many contexts."""
     if noise is None:
         return np.zeros(count)
     if single or not hasattr(noise, "__len__"):

@@ -37,7 +37,6 @@ _DIGITS = 9  # of logarithms: costs that are the same must not differ by roundin
 
 
 def read_known_costs(costs: Any, labels: Sequence[Label]) -> tuple[float, ...] | None:
-    """Return the known cost of a trial of each arm, in the order of the arms."""
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
@@ -51,7 +50,6 @@ def read_known_costs(costs: Any, labels: Sequence[Label]) -> tuple[float, ...] |
 
 
 def read_cost(called: str, cost: Any) -> float:
-    """Return a cost, which is positive."""
     value = checks.positive(called, cost, "what a trial costs")
     if value > _LARGEST:
         raise ValueError(f"{called} must be at most {_LARGEST:g}, got {value:g}")
@@ -135,7 +133,6 @@ def _mean_log(log: Observations, places: IntArray, prior: FloatArray) -> float:
 
 
 def _unit(kernel: Kernel, one: FloatArray, two: FloatArray) -> FloatArray:
-    """Return the kernel's values as correlations."""
     scale = [np.sqrt(np.maximum(kernel.diagonal(each), 1e-300)) for each in (one, two)]
     return np.asarray(kernel(one, two) / scale[0][:, None] / scale[1])
 
@@ -156,8 +153,7 @@ def _weights(kernel: FloatArray, values: FloatArray) -> FloatArray:
 def cost_of_a_tenth(state: LearnerState) -> float | None:
     """Return about what it costs to have a tenth less regret; None where that is unknown.
 
-    It is an extrapolation. The policy's expected regret, averaged over contexts seen, is computed
-    now and as it was when half as much had been spent. It is assumed to fall as a power of that.
+    It extrapolates from half of what was spent to all, as a power of what is spent.
     """
     log, model = state.model.observed, state.model
     paid = np.cumsum(spending(log, state.costs))

@@ -23,21 +23,6 @@ def score_of_picks(
     """Return the score card of a rule that picks these arms at the logged contexts.
 
     A model of the rewards is learnt from the log and predicts each of them leave-one-out.
-
-    Parameters
-    ----------
-    picks
-        What the rule picks at each context.
-    contexts
-        The logged contexts.
-    arms
-        The arms that were tried there.
-    rewards
-        What they gave.
-    propensities
-        The probabilities with which they were chosen, if they are known.
-    minimize
-        Whether rewards are costs.
     """
     picked, tried = (_listed(each) for each in (picks, arms))
     checks.same_length(picks=len(picked), arms=len(tried))

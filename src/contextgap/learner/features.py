@@ -29,7 +29,6 @@ class ArmFeatures:
 
     @classmethod
     def of(cls, cells: Sequence[Sequence[Any]], names: Sequence[str]) -> Self:
-        """Return the features in rows of cells."""
         columns = [list(column) for column in zip(*cells, strict=True)]
         table = TableSchema.inferred(names, columns)
         if table is None:
@@ -41,7 +40,6 @@ class ArmFeatures:
 
     @property
     def numbers(self) -> Features:
-        """The features as numbers."""
         return Features(self.rows, 0 if self.table is None else self.table.layout.categories)
 
     def with_arm(self, features: Any) -> Self:
@@ -63,7 +61,6 @@ class ArmFeatures:
         return replace(self, rows=np.vstack([self.rows, row]), table=table)
 
     def describe(self) -> dict[str, Any]:
-        """Return the features as plain values for a file's header."""
         described: dict[str, Any] = {"features": self.rows.tolist()}
         if self.table is None:
             described["feature_names"] = list(self.names)
@@ -73,7 +70,6 @@ class ArmFeatures:
 
     @classmethod
     def restored(cls, header: Mapping[str, Any], labels: Sequence[Label]) -> ArmFeatures | None:
-        """Reverse ``describe``."""
         found = read_features(header.get("features"), labels)
         if found is not None and "feature_names" in header:
             names = header["feature_names"]

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,15 +27,7 @@ from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.kernels.stationary import scipy_cdist
-from contextgap.learner.arguments import (
-    Told,
-    check_sizes,
-    read_censored,
-    read_chances,
-    read_noise,
-    read_outcomes,
-    read_told_eligible,
-)
+from contextgap.learner import arguments
 from contextgap.learner.costs import CostModel, cost_of_a_tenth, read_cost, read_told_costs
 from contextgap.learner.cutoffs import Cutoffs, best_cutoffs, first_cutoff
 from contextgap.learner.cutoffs import Pick as TimedPick
@@ -48,15 +41,8 @@ from contextgap.learner.state import (
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.trials import Plan, Trial, explore_on
 from contextgap.learner.view import Asked, Pending, View
-from contextgap.methods.explorers import (
-    Explorer,
-    Moment,
-    Pick,
-    ReferenceReader,
-    any_context,
-    choose_context,
-    explore,
-)
+from contextgap.methods.explorers import Explorer, Moment, Pick, ReferenceReader, explore
+from contextgap.methods.explorers.base import any_context, choose_context
 from contextgap.methods.method import Method
 from contextgap.models import (
     MANY_PENDING,
@@ -73,7 +59,6 @@ from contextgap.models import (
     stand_in,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
-from contextgap.policy.answers import Beliefs, Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import read_propensities
@@ -83,6 +68,8 @@ from contextgap.tables.contexts import ContextSchema, Encoded, Intake, row_of
 from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _NOTHING = "there is no reward yet, so nothing is known about any arm"
 # Operations of the search for hyperparameters per reward told: those of one or two Cholesky
 # factorisations of a matrix of 1000 rows.
@@ -103,6 +90,22 @@ class _OfPolicies:
         )
 
 
+def _as_deployed(
+    answer: Callable[Concatenate[Policy, P], T],
+) -> Callable[Concatenate[Learner, P], T]:
+    """Return a method of learners that answers as the policy does that would be deployed now."""
+
+    @wraps(answer)
+    def of_learner(self: Learner, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            if not len(self.state.model):
+                said = f"{_NOTHING}; the answer is the first of equals"
+                warnings.warn(said, stacklevel=level_of_user())
+            return answer(Policy(self.state.policy()), *args, **kwargs)
+
+    return of_learner
+
+
 class Learner(Stateful):
     """Learns which arm is best at each context.
 
@@ -116,9 +119,8 @@ class Learner(Stateful):
         Labels of any hashable type; an int n means 0, 1, ..., n − 1. Files and campaigns can
         store text, numbers, booleans, None, and tuples of these.
     kernel
-        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. If it
-        is None, kernel, ridge and prior mean are learnt from the rewards, and contexts and rewards
-        may have any unit.
+        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. By
+        default kernel, ridge and prior mean are learnt from rewards of any unit.
     ridge
         Regularisation: the variance of the noise. With a given kernel, 0.05 by default.
     method
@@ -127,7 +129,7 @@ class Learner(Stateful):
         ``"gain-or-gap"``.
     width
         How standard deviations become confidence intervals. By default the half width is one
-        standard deviation with a given kernel, as in the paper, and two with a learnt one.
+        standard deviation with a given kernel, as in the paper, else two.
     burn_in
         Pulls of every arm, one after the other, before the method takes over. If the kernel is
         learnt, it is at least what the first tuning needs.
@@ -138,45 +140,42 @@ class Learner(Stateful):
         Makes everything random reproducible.
     retune
         When to learn hyperparameters, a little at every ``tell``: ``"growing"`` whenever there are
-        1.4 times as many rewards as the last time, ``"doubling"`` twice as many, which takes less
-        time, and ``"never"`` only by ``tune``. By default ``"growing"`` if no kernel is given, else
+        1.4 times as many rewards as the last time, ``"doubling"`` twice as many, which is faster,
+        and ``"never"`` only by ``tune``. By default ``"growing"`` without a kernel, else
         ``"never"``.
     sharing
         How similar arms are: the correlation between the expected rewards of two arms at
         the same context, from 0 (independent) to below 1. A reward of one arm then also informs
-        about the others. A step takes time quadratic in the number of all observations.
-        If no kernel is given it is learnt with the other hyperparameters, and used where it is
-        clearly better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
+        about the others, and a step takes time quadratic in the number of all observations.
+        With a given kernel, 0 by default. Without, it is learnt, and used where it is clearly
+        better, up to 3000 rewards; 0 prevents that.
     features
         What describes each arm, such as a dose or a material: a mapping from arms to rows, a
-        DataFrame indexed by arm, or rows in the order of ``arms``. Text and truth values are
-        categories, and cells may be missing, as in tables of contexts. Arms with similar
-        features then share what they learn, ``sharing`` being the correlation of arms with the
-        same features (0.9 by default where a kernel is given).
+        DataFrame indexed by arm, or rows in the order of ``arms``, with cells as in tables of
+        contexts. Arms with similar features then share what they learn, ``sharing`` being the
+        correlation of arms with the same features (0.9 by default where a kernel is given).
     columns
         What the columns of contexts hold, as ``Columns`` or a mapping; by default inferred from the
-        first table. Columns that are not named are left out of contexts. A list of names says only
-        how columns are called: contexts may then be arrays in that order as well as tables.
+        first table. Columns not named are left out of contexts. A list of names says only how
+        columns are called: contexts may then be arrays in that order as well as tables.
     reward
         ``"minimize"`` if rewards are costs, times or errors, to be kept low. Means and intervals
         are then those of the costs. ``"maximize"`` by default.
     points
         The largest number of inducing points, for all arms together, that replace observations
-        when these are many. A step then takes constant time. Beliefs become close approximations,
-        without a guarantee. The learner switches when an arm has twice as many observations as
-        this, or earlier where few points explain all contexts. None keeps exact beliefs; memory
-        and time then grow with the square of the number of observations. Beliefs also stay exact
-        where arms share, rewards age, or a rule looks back over all steps.
+        once an arm has twice as many, or earlier where few points explain all contexts. A step then
+        takes constant time; beliefs become close approximations, without a guarantee. None keeps
+        exact beliefs; memory and time then grow with the square of the number of observations.
+        Beliefs also stay exact where arms share, rewards age, or a rule looks back over all steps.
     half_life
-        For rewards that drift: the number of rewards, of all arms together, after which the
-        expected reward at a context has a correlation of one half with its earlier value. Old
-        rewards count less and less, and intervals widen again. ``"auto"`` learns it, and uses it
-        where the evidence for drift is clear. None, the default, is for rewards that do not drift.
-        Arms do not share where a number is given.
+        For rewards that drift: after how many rewards, of all arms together, the expected reward
+        at a context has a correlation of one half with its earlier value. Old rewards count less
+        and less, and intervals widen again. ``"auto"`` learns it, and uses it where the evidence
+        for drift is clear. None is for rewards that do not drift. With a number, arms do not share.
     costs
-        The cost of a trial of each arm, in any unit, as a mapping. Gain-based and gap-based rules
-        then compare arms by gain per cost. Give costs that depend on the context to
-        ``tell(..., cost=...)``; they are predicted. Given both, predictions start from these.
+        The cost of a trial of each arm, in any unit, as a mapping: gain-based and gap-based rules
+        then compare arms by gain per cost. Costs that depend on the context go to ``tell(...,
+        cost=...)`` and are predicted; given both, predictions start from these.
     cutoff
         The longest time that a run may take, where rewards are times (``reward="minimize"``).
         ``ask(..., cutoff=True)`` then also returns how long to let each run go on. By default a
@@ -246,7 +245,7 @@ class Learner(Stateful):
 
     def _begin(self, state: LearnerState) -> None:
         self.state = state
-        self._places = _places_of(state.labels)
+        self._places = {label: place for place, label in enumerate(state.labels)}
         self._rng = random_source(state.random)
         self._usual = Usual()
         self._references = ReferenceReader()
@@ -391,7 +390,7 @@ class Learner(Stateful):
         """
         self.state = state
         state.model.rewind(state.mark)
-        self._places = _places_of(state.labels)
+        self._places = {label: place for place, label in enumerate(state.labels)}
         self._rng.bit_generator.state = state.random
         self._followed = self._costs = None
         self._watches.clear()
@@ -481,15 +480,15 @@ class Learner(Stateful):
         contexts
             One context (1-D), or several to be tried as a batch (2-D or a DataFrame).
         pool
-            Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
-            chosen. Gap-based rules choose the one with the largest regret bound, the knowledge
-            gradient the one with the highest expected gain over the pool, others one at random.
-            None is chosen again before half of the pool has been tried.
+            Instead of ``contexts``: a table of contexts (2-D or a DataFrame) to choose one from.
+            Gap-based rules choose the one with the largest regret bound, the knowledge gradient the
+            one with the highest expected gain over the pool, others one at random. None is chosen
+            again before half of the pool has been tried.
         arms
             The eligible arms, all by default: labels in any order; for several contexts also one
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
-            ``learner.arms``. The pick is made, burn-in included, as if there were no other arms;
-            its reward is later logged with them.
+            ``learner.arms``. The pick is made, burn-in included, as if there were no others; its
+            reward is later logged with them.
         once
             With a pool: never return a context and an arm that were told before or are pending,
             for trials whose result is always the same.
@@ -499,8 +498,8 @@ class Learner(Stateful):
             Return how long to let each run go on as well, as a ``Pick`` of an arm and a cutoff, at
             most the learner's: short while that decides, longer where it pays. Arms are compared
             by gain per expected time. Of a run that was cut off, tell the time that it had as
-            ``censored``. The run may go on later, or be repeated for longer: its new result then
-            replaces the earlier one.
+            ``censored``. It may go on later, or be repeated for longer: the new result replaces the
+            earlier one.
         unknown
             Any other name is an error.
 
@@ -541,7 +540,7 @@ class Learner(Stateful):
         if contexts is None:
             raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
         intake = self._read(contexts)
-        check_sizes(self.kernel, intake.rows)
+        arguments.check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, len(intake.rows), intake.single)
         pending, picks, limits = self.state.pending.copy(), [], []
         view = self._view(intake.schema, pending)
@@ -649,7 +648,7 @@ class Learner(Stateful):
         save: str | os.PathLike[str] | None = None,
         progress: bool = True,
     ) -> Self:
-        """Explore: choose arms, measure their rewards and learn from them, one after the other.
+        """Explore: choose arms, measure rewards and learn from them; return the learner.
 
         If the run is interrupted, or ``measure`` fails, the learner keeps all rewards measured so
         far and cancels the trials under way. With ``save``, the same call continues an interrupted
@@ -685,11 +684,6 @@ class Learner(Stateful):
             run, that goes on: trials that were under way are measured again.
         progress
             Whether to show a bar, in a terminal or a notebook.
-
-        Returns
-        -------
-        learner
-            The learner itself.
 
         See Also
         --------
@@ -729,16 +723,14 @@ class Learner(Stateful):
         rewards
             The reward, or one per context.
         eligible
-            The arms that could have been tried, as ``ask`` takes them, for ``score`` to choose
-            among; the arm tried must be one of them. By default those that ``ask`` was given for
-            the same context and arm; all if it was given none or not asked.
+            The arms that could have been tried, that tried included, for ``score`` to choose among.
+            By default those that ``ask`` was given for the same context and arm, else all.
         noise
             The known standard error of the reward, or one per context; 0 by default. It comes in
             addition to the noise that the learner assumes or learns (``ridge``).
         censored
-            Whether the reward is censored, or one truth value per context: where costs are
-            minimised, the true cost is at least the given one, as for a run that was cut off;
-            otherwise the true reward is at most the given one.
+            Whether the reward is censored, or one truth value per context: the true reward is at
+            most the given one; the true cost at least, as for a run that was cut off.
         cost
             What the trial cost, or one number per context; it is predicted by context and arm for
             trials to come. By default what is known of the arm, or 1.
@@ -757,15 +749,13 @@ class Learner(Stateful):
         44
         """
         if isinstance(contexts, Trial):
-            contexts, arms, rewards = self._answering(contexts, arms, rewards)
+            if rewards is not None:
+                raise TypeError(
+                    "tell takes a trial and its reward, or a context, an arm and a reward"
+                )
+            (place, context), rewards = self._waiting(contexts), arms
+            contexts, arms = Encoded(context, self.state.schema), self.state.labels[place]
         self._tell(contexts, arms, rewards, eligible, noise, censored, cost)
-
-    def _answering(self, trial: Trial, reward: Any, more: Any) -> tuple[Any, Label, Any]:
-        """Return context, arm and reward of a trial; among picks alike, it is answered next."""
-        if more is not None:
-            raise TypeError("tell takes a trial and its reward, or a context, an arm and a reward")
-        place, context = self._waiting(trial)
-        return Encoded(context, self.state.schema), self.state.labels[place], reward
 
     def _waiting(self, trial: Trial) -> tuple[int, FloatArray]:
         """Return the arm and the context of a pending trial, which is the next to be found."""
@@ -797,8 +787,8 @@ class Learner(Stateful):
         self._check_order(contexts, arms)
         intake = self._read(contexts)
         places, values, said = self._read_told(intake, arms, rewards, eligible)
-        cut = read_censored(censored, len(values), single=intake.single)
-        errors = read_noise(noise, cut, len(values), single=intake.single)
+        cut = arguments.read_censored(censored, len(values), single=intake.single)
+        errors = arguments.read_noise(noise, cut, len(values), single=intake.single)
         called = "costs" if log else "cost"
         if self.state.cutoff is not None:
             if len(values) and values.min() <= 0:
@@ -812,7 +802,7 @@ class Learner(Stateful):
         state = self.state
         if not len(values):
             return
-        check_sizes(self.kernel, intake.rows, values)
+        arguments.check_sizes(self.kernel, intake.rows, values)
         if not len(state.model) and not intake.single:
             guessed = state.schema.kinds is None
             named, numbers = intake.schema.columns, intake.rows
@@ -822,7 +812,9 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            told = Told(places, state.rules.sign * values, np.square(errors), cut, said, paid)
+            told = arguments.Told(
+                places, state.rules.sign * values, np.square(errors), cut, said, paid
+            )
             self._take_in(intake, told, chances, finish=log)
 
     @synchronized
@@ -838,7 +830,7 @@ class Learner(Stateful):
         propensities: Any = None,
         costs: Any = None,
     ) -> Self:
-        """Take in logged data, in addition to earlier rewards.
+        """Take in logged data, in addition to earlier rewards; return the learner.
 
         With a given kernel, the posterior is the same as after one ``tell`` per row, except for
         inducing points, which are chosen knowing all rows. Where hyperparameters are learnt, they
@@ -859,11 +851,6 @@ class Learner(Stateful):
             The probability with which each arm was chosen, for ``score``; None if unknown.
         costs
             What the trials cost, one number per context, as ``cost`` of ``tell``.
-
-        Returns
-        -------
-        learner
-            The learner itself.
 
         See Also
         --------
@@ -891,7 +878,7 @@ class Learner(Stateful):
 
     @synchronized
     def tune(self, criterion: str = "evidence") -> Self:
-        """Learn bandwidths, ridge, prior mean and reward scale from the observed rewards.
+        """Learn bandwidths, ridge, prior mean and reward scale; return the learner.
 
         Observations are kept, and the posterior is recomputed with the settings found. A kernel
         that was given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a
@@ -907,11 +894,6 @@ class Learner(Stateful):
         criterion
             ``"evidence"``: the settings under which the rewards are most probable (marginal
             likelihood); ``"loo"``: those which predict every reward best from the arm's others.
-
-        Returns
-        -------
-        learner
-            The learner itself.
 
         See Also
         --------
@@ -1034,11 +1016,6 @@ class Learner(Stateful):
     def remove_arm(self, label: Label) -> None:
         """Never choose an arm again; its rewards are kept.
 
-        Parameters
-        ----------
-        label
-            One of ``arms``.
-
         Examples
         --------
         >>> learner.remove_arm("left")
@@ -1091,8 +1068,8 @@ class Learner(Stateful):
         intake = self._read(contexts)
         rewards = 0.0 if intake.single else np.zeros(len(intake.rows))
         places, _, said = self._read_told(intake, arms, rewards, eligible)
-        check_sizes(self.kernel, intake.rows)
-        chances = read_chances(propensities, len(intake.rows))
+        arguments.check_sizes(self.kernel, intake.rows)
+        chances = arguments.read_chances(propensities, len(intake.rows))
         pending = self.state.pending.copy()
         for row, place in enumerate(places):
             among = None if said is None else said[row]
@@ -1155,100 +1132,10 @@ class Learner(Stateful):
         """
         self.state = replace(self.state, pending=Pending())
 
-    @synchronized
-    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, by the rewards observed so far; changes nothing.
-
-        Before the first reward it warns that nothing is known.
-
-        Parameters
-        ----------
-        contexts
-            One context (1-D) or many (2-D or a DataFrame).
-        arms
-            The eligible arms, all by default, as for ``ask``.
-
-        Returns
-        -------
-        arm
-            A label for one context; an array of labels, one per row, for many.
-
-        See Also
-        --------
-        ask : The arm to try.
-        beliefs : Means and intervals of all arms.
-        rank : All arms, best first.
-        freeze : A policy that does not change.
-
-        Examples
-        --------
-        >>> learner.recommend([0.5, 0.0])
-        'right'
-        >>> learner.recommend([[0.5, 0.0], [-0.5, 0.0]])
-        array(['right', 'left'], dtype=object)
-        """
-        return self._deployed().recommend(contexts, arms=arms)
-
-    @synchronized
-    def beliefs(self, contexts: Any) -> Beliefs:
-        """Return means and intervals of every arm, as ``Policy.beliefs`` does.
-
-        .. versionadded:: 0.3
-
-        Parameters
-        ----------
-        contexts
-            One context (1-D) or many (2-D or a DataFrame, whose index is kept).
-
-        See Also
-        --------
-        Policy.beliefs : The same for a frozen policy.
-
-        Examples
-        --------
-        >>> learner.beliefs([0.5, 0.0]).mean.round(1)
-        array([-0.5,  0.5])
-        """
-        return self._deployed().beliefs(contexts)
-
-    @synchronized
-    def means(self, contexts: Any) -> FloatArray:
-        """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
-
-        .. versionadded:: 0.3
-
-        Parameters
-        ----------
-        contexts
-            One context or many, as for ``beliefs``.
-
-        Examples
-        --------
-        >>> learner.means([[0.5, 0.0], [-0.5, 0.0]]).round(1)
-        array([[-0.5,  0.5],
-               [ 0.5, -0.5]])
-        """
-        return self._deployed().means(contexts)
-
-    @synchronized
-    def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
-        """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
-
-        .. versionadded:: 0.2
-
-        Parameters
-        ----------
-        context
-            One context.
-        arms
-            The labels of the eligible arms, all by default.
-
-        Examples
-        --------
-        >>> [ranked.arm for ranked in learner.rank([0.5, 0.0])]
-        ['right', 'left']
-        """
-        return self._deployed().rank(context, arms=arms)
+    recommend = _as_deployed(Policy.recommend)
+    beliefs = _as_deployed(Policy.beliefs)
+    means = _as_deployed(Policy.means)
+    rank = _as_deployed(Policy.rank)
 
     @synchronized
     def score(
@@ -1263,9 +1150,9 @@ class Learner(Stateful):
 
         Every reward is left out of what predicts it and decides at its context, among the arms that
         were eligible there; ``Card`` says what is reported. Of a long log, the default leaves out
-        as many rewards, evenly spread, as take about 10 seconds. It counts operations and not
-        seconds, so that the same log has the same card on every machine. Averages of all rows stand
-        in for the rest, and the standard errors say how well.
+        as many rewards, evenly spread, as take about 10 seconds, counted in operations so that the
+        same log has the same card on every machine. Averages of all rows stand in for the rest, and
+        the standard errors say how well.
 
         .. versionadded:: 0.2
 
@@ -1273,9 +1160,9 @@ class Learner(Stateful):
         ----------
         propensities
             The probability with which each logged arm was chosen, in the order in which
-            the rewards arrived. With them the estimate of the policy's value does not depend on
-            the model being right. By default those logged with the picks, if every reward was
-            asked for and its arm drawn with a known probability, as by ``"proportional-response"``.
+            the rewards arrived; the value's estimate then does not depend on the model being right.
+            By default those logged with the picks, if every reward was asked for and its arm drawn
+            with a known probability, as by ``"proportional-response"``.
         fallback, tolerance
             Those of the policy to be frozen, as for ``freeze``.
         rows
@@ -1312,11 +1199,9 @@ class Learner(Stateful):
         ----------
         card
             A card that ``score`` returned, to keep with the policy; by default it computes its own.
-        fallback
-            A safe arm. The policy returns it where the certificate exceeds the tolerance, and at
-            contexts outside the range of those observed; see ``Policy.with_fallback``.
-        tolerance
-            The largest bound at which the recommended arm is returned; None for any.
+        fallback, tolerance
+            A safe arm and the largest bound at which another is returned, as for
+            ``Policy.with_fallback``.
         points
             Where observations are represented by inducing points, the policy may have so many of
             them, such as 2048. All observations are then gone through once more, if that brings the
@@ -1399,11 +1284,6 @@ class Learner(Stateful):
         The answer may change back when hyperparameters are learnt anew, as ``settled`` may fall.
         Or the rule's budget is spent, or would be once the trials under way are told.
 
-        Parameters
-        ----------
-        rule
-            What is wanted.
-
         See Also
         --------
         settled : How far the rule is met.
@@ -1436,47 +1316,13 @@ class Learner(Stateful):
         return total
 
     @synchronized
-    def save(self, path: File) -> None:
-        """Write the learner to a ``.cgap`` file, atomically.
-
-        Parameters
-        ----------
-        path
-            Where to write, or a binary file that is open already.
-
-        See Also
-        --------
-        load : Read the file.
-
-        Examples
-        --------
-        >>> learner.save("learner.cgap")
-        >>> cg.Learner.load("learner.cgap").arms
-        ('left', 'right')
-        """
+    def _save(self, path: File) -> None:
         # A loaded learner has no followed points; without them both continue identically.
         self._followed = None
         self.state.write(path)
 
     @classmethod
-    def load(cls, path: File) -> Self:
-        """Read a learner from a ``.cgap`` file; it continues exactly as the saved one would have.
-
-        Parameters
-        ----------
-        path
-            A file that ``save`` wrote, or a binary file that is open already.
-
-        See Also
-        --------
-        Policy.load : Read a policy.
-
-        Examples
-        --------
-        >>> learner.save("learner.cgap")
-        >>> cg.Learner.load("learner.cgap").counts == learner.counts
-        True
-        """
+    def _load(cls, path: File) -> Self:
         return cls.from_state(LearnerState.read(path))
 
     def _read_told(
@@ -1487,15 +1333,17 @@ class Learner(Stateful):
             places = np.array([self._place(arms)])
             values = np.array([checks.reward("rewards", rewards)])
         else:
-            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+            places, values = arguments.read_outcomes(len(intake.rows), arms, rewards, self._place)
         active, single = self.state.active, intake.single
-        said = read_told_eligible(eligible, self.state.labels, active, places, single=single)
+        said = arguments.read_told_eligible(
+            eligible, self.state.labels, active, places, single=single
+        )
         return places, values, said
 
     def _take_in(
         self,
         intake: Intake,
-        told: Told,
+        told: arguments.Told,
         given: FloatArray | None,
         *,
         finish: bool,
@@ -1658,7 +1506,7 @@ class Learner(Stateful):
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
-        check_sizes(self.kernel, intake.rows)
+        arguments.check_sizes(self.kernel, intake.rows)
         eligible, pending = self._eligible(arms, 1, True), self.state.pending.copy()
         view = self._view(intake.schema, pending, eligible)
         left = self._left(intake.rows, view.active) if once else None
@@ -1747,13 +1595,6 @@ class Learner(Stateful):
         rules = self.state.rules
         return explore(moment, rules.method.explorer, rules.burn_in)
 
-    def _deployed(self) -> Policy:
-        if not len(self.state.model):
-            warnings.warn(
-                f"{_NOTHING}; the answer is the first of equals", stacklevel=level_of_user()
-            )
-        return Policy(self.state.policy())
-
     def _policy(
         self,
         state: LearnerState,
@@ -1761,16 +1602,11 @@ class Learner(Stateful):
         fallback: Label | None,
         tolerance: float | None,
     ) -> Policy:
-        spending = state.spent, cost_of_a_tenth(state) if state.priced else None
-        deployed = replace(state.policy(), spending=spending if state.priced else None)
-        policy = Policy(replace(deployed, card=card))
+        spending = (state.spent, cost_of_a_tenth(state)) if state.priced else None
+        policy = Policy(replace(state.policy(), card=card, spending=spending))
         if fallback is not None:
             safe = policy.with_fallback(fallback, tolerance=tolerance)
             return Policy(replace(safe.state, card=card))
         if tolerance is not None:
             raise TypeError(f"tolerance needs a fallback to answer, got tolerance={tolerance!r}")
         return policy
-
-
-def _places_of(labels: Sequence[Label]) -> dict[Label, int]:
-    return {label: place for place, label in enumerate(labels)}

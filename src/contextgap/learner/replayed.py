@@ -67,7 +67,6 @@ class ReplayedLearner(Learner):
         return super()._pick(moment)
 
     def _restored(self, learnt: Mapping[str, Any]) -> tuple[Hyperparameters, Tuning]:
-        """Reverse ``_described``."""
         kernel, alike = build(learnt["kernel"]), learnt["alike"]
         if not isinstance(kernel, Kernel):
             raise ValueError("the kernel has the wrong type")
@@ -86,7 +85,6 @@ class ReplayedLearner(Learner):
         )
 
     def set_random(self, state: Mapping[str, Any]) -> None:
-        """Put the random source where a pick left it."""
         self._rng.bit_generator.state = state
         self.state = replace(self.state, random=state)
 

@@ -229,23 +229,20 @@ class LearnerState(State):
             **({"features": None} if self.features is None else self.features.describe()),
             "tuning": None if self.tuning is None else self.tuning.describe(),
         }
-        if said := any(each.eligible is not None for each in asked):
-            header["pending_eligible"] = [each.eligible for each in asked]
-        if drawn := any(each.propensity is not None for each in asked):
-            header["pending_propensities"] = [each.propensity for each in asked]
-        if self.trials:
-            header["trials"] = self.trials
-            header["pending_numbers"] = [each.number for each in asked]
-        if self.running is not None:
-            header["running"] = self.running
-        if self.costs is not None:
-            header["known_costs"] = self.costs
-        if self.cutoff is not None:
-            header["cutoff"] = self.cutoff
-        if self.spent_before:
-            header["spent_before"] = self.spent_before
-        if self.half_life is not None:
-            header["half_life"] = self.half_life
+        said = any(each.eligible is not None for each in asked)
+        drawn = any(each.propensity is not None for each in asked)
+        sometimes = {
+            "pending_eligible": [each.eligible for each in asked] if said else None,
+            "pending_propensities": [each.propensity for each in asked] if drawn else None,
+            "trials": self.trials or None,
+            "pending_numbers": [each.number for each in asked] if self.trials else None,
+            "running": self.running,
+            "known_costs": self.costs,
+            "cutoff": self.cutoff,
+            "spent_before": self.spent_before or None,
+            "half_life": self.half_life,
+        }
+        header |= {name: value for name, value in sometimes.items() if value is not None}
         newer = said or drawn or self.priced or self.half_life is not None
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
@@ -308,7 +305,6 @@ def new_state(
     costs: Any,
     cutoff: Any,
 ) -> LearnerState:
-    """Return the state of a new learner; None means that a setting was not given."""
     described = read_features(features, labels)
     numbers = None if described is None else described.numbers
     burn_in = checks.whole("burn_in", burn_in, least=0)
@@ -385,7 +381,6 @@ def new_state(
 def resumed_state(
     known: PolicyState, *, seed: Any, retune: Any, points: Any, costs: Any, cutoff: Any
 ) -> LearnerState:
-    """Return the state of a learner that knows what a policy knows."""
     model, rules, data = known.model, known.rules, known.provenance.data
     # Files do not say that a policy is compressed, but what it was learnt from.
     whole = data is None or model.observed.forgotten or data == known.data_hash()
@@ -448,7 +443,6 @@ def _alike(sharing: float | None, features: Features | None) -> Alike:
 
 
 def random_source(state: Mapping[str, Any]) -> np.random.Generator:
-    """Return a random source in a state."""
     rng = np.random.default_rng()
     rng.bit_generator.state = state
     if rng.bit_generator.state != state:
@@ -533,7 +527,6 @@ def _read_pending(header: dict[str, Any], contexts: FloatArray, known: State) ->
 
 
 def _read_among(among: Sequence[Any] | None, arm: int, n_arms: int) -> Eligible:
-    """Return the arms among which a pending pick was made."""
     if among is None:
         return None
     arms = tuple(checks.whole("pending_eligible", each, least=0) for each in among)

@@ -77,8 +77,7 @@ class StoppingRule:
         share = checks.positive("share", self.share, "0.95 is usual")
         if share > 1:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
-        if not isinstance(self.average, bool):
-            raise TypeError(f"average must be True or False, got {self.average!r}")
+        checks.truth("average", self.average)
         object.__setattr__(self, "tolerance", tolerance)
         object.__setattr__(self, "share", share)
         if self.budget is not None:
@@ -100,7 +99,6 @@ class StoppingRule:
         return schema.read(self.given, called="reference contexts", learning=True).rows
 
     def eligible(self, labels: Sequence[Label]) -> Mask | None:
-        """Return which of a learner's arms are eligible at each context; None for all."""
         return read_eligible(self.arms, labels, len(self.reference), single=False)
 
     def settled(self, bound: FloatArray) -> float:
@@ -108,7 +106,6 @@ class StoppingRule:
         return float((bound <= self.tolerance).mean())
 
     def met(self, bound: FloatArray) -> bool:
-        """Return whether bounds at the reference contexts are low enough to stop."""
         if self.average:
             return float(bound.mean()) <= self.tolerance
         return self.settled(bound) >= self.share
@@ -142,42 +139,42 @@ class ReferenceWatch:
         return bound
 
 
+@dataclass(eq=False)
 class _Watch:
     """The posterior at contexts with the same eligible arms."""
 
-    def __init__(
-        self, model: Model, contexts: FloatArray, recommender: Recommender, width: Width
-    ) -> None:
-        self.model = model
-        self.contexts = contexts
-        self._recommender = recommender
-        self._width = width
-        self._follower = model.follow(contexts)
-        self._look_back: LookBack | None = None
-        self._seen = 0
-        self._active: tuple[int, ...] = ()
+    model: Model
+    contexts: FloatArray
+    recommender: Recommender
+    width: Width
+    look_back: LookBack | None = None
+    seen: int = 0
+    active: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.follower = self.model.follow(self.contexts)
 
     def bound(
         self, active: tuple[int, ...], columns: Sequence[int], burn_in_end: int, seed: int
     ) -> FloatArray:
         """Take in new rewards; ``columns`` are the places of the arms among all of them."""
-        rule = self._recommender
+        rule = self.recommender
         if isinstance(rule, SmallestGapInHistory):
             self._look(rule, active, burn_in_end)
-        belief = Belief(self._follower.posterior(active), self._width)
-        if self._look_back is not None and self._look_back.empty:
-            self._look_back.add(belief)
+        belief = Belief(self.follower.posterior(active), self.width)
+        if self.look_back is not None and self.look_back.empty:
+            self.look_back.add(belief)
         about = belief, self.contexts, len(active), seed, columns
-        evidence = GivenEvidence(*about, lambda _: cast(LookBack, self._look_back).choice())
+        evidence = GivenEvidence(*about, lambda _: cast(LookBack, self.look_back).choice())
         return np.maximum(rule.choose(evidence).gap, 0.0)
 
     def _look(self, rule: SmallestGapInHistory, active: tuple[int, ...], burn_in_end: int) -> None:
         """Update the look-back with every step since the last call."""
-        if self._look_back is None or active != self._active:
-            self._look_back = LookBack(rule.last)  # gaps to other arms are not comparable
-            self._active = active
-        first = self._seen + 1
-        for step, posterior in enumerate(self._follower.steps(active), first):
+        if self.look_back is None or active != self.active:
+            self.look_back = LookBack(rule.last)  # gaps to other arms are not comparable
+            self.active = active
+        first = self.seen + 1
+        for step, posterior in enumerate(self.follower.steps(active), first):
             if step >= burn_in_end:
-                self._look_back.add(Belief(posterior, self._width))
-        self._seen = len(self.model)
+                self.look_back.add(Belief(posterior, self.width))
+        self.seen = len(self.model)

@@ -120,7 +120,6 @@ class Plan:
         learner.restore(state)
 
     def waiting(self, learner: Learner) -> list[Trial]:
-        """Return the trials that were under way when the run was interrupted."""
         trials = [each for each in learner.pending_trials if each.number >= self.running.first]
         if self.contexts is None:
             return trials
@@ -128,7 +127,6 @@ class Plan:
         return [replace(each, context=row) for each, row in zip(trials, rows, strict=True)]
 
     def next(self, learner: Learner) -> Trial | None:
-        """Return the next trial; None if there are to be no more."""
         made = learner.state.trials - self.running.first
         if self.most is not None and made >= self.most:
             return None
@@ -137,7 +135,6 @@ class Plan:
         return learner.trial(row_of(self.contexts, made))
 
     def done(self, learner: Learner) -> bool:
-        """Return whether the rule is met."""
         return self.until is not None and learner.done(self.until)
 
     def progress(self, learner: Learner) -> tuple[int, int]:
@@ -150,8 +147,6 @@ class Plan:
 
 
 class _Here(Executor):
-    """Does the work at once."""
-
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()
         done.set_result(fn(*args, **kwargs))

@@ -12,7 +12,8 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
-from contextgap.methods.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
+from contextgap.methods.explorers import LookAhead, Moment, Pool, check_reference
+from contextgap.methods.explorers.base import as_numbers
 from contextgap.models import Batch, Eligible, Follower, Model, Posterior
 from contextgap.tables.eligible import Mask
 
@@ -20,8 +21,6 @@ _DECIMALS = 3  # a number with fewer is not taken for another one, rounded
 
 
 class Asked(NamedTuple):
-    """How a pick was made."""
-
     eligible: Eligible = None  # the arms among which it was made; None for all
     propensity: float | None = None  # if it is known
     number: int | None = None  # of its trial, if it is one
@@ -38,7 +37,6 @@ class Pending:
         return sum([len(waiting) for waiting in self.by_arm.values()])
 
     def copy(self) -> Pending:
-        """Return a copy; contexts are shared."""
         return Pending(
             {arm: list(waiting) for arm, waiting in self.by_arm.items()},
             {arm: list(asked) for arm, asked in self.asked.items()},
@@ -50,11 +48,9 @@ class Pending:
         return Pending(by_arm, self.asked)
 
     def count(self, arm: int) -> int:
-        """Return how many picks of an arm wait for their reward."""
         return len(self.by_arm.get(arm, ()))
 
     def add(self, context: FloatArray, arm: int, asked: Asked) -> None:
-        """Remember a pick, and how it was made."""
         self.asked.setdefault(arm, []).append(asked)
         self.by_arm.setdefault(arm, []).append(context)
 
@@ -133,10 +129,6 @@ class Pending:
         return asked
 
 
-def _all_the_same(contexts: FloatArray, arms: Sequence[int]) -> None:
-    del contexts, arms
-
-
 @dataclass
 class View:
     """A model together with the picks whose rewards are still to come."""
@@ -148,7 +140,7 @@ class View:
     rng: np.random.Generator
     follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
     read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
-    costs: Callable[[FloatArray, Sequence[int]], FloatArray | None] = _all_the_same
+    costs: Callable[[FloatArray, Sequence[int]], FloatArray | None] = lambda _rows, _arms: None
     batch: Batch | None = None  # the posterior at many contexts that are picked for in order
 
     def among(self, eligible: Mask) -> View:
@@ -156,7 +148,6 @@ class View:
         return replace(self, active=tuple(np.array(self.active)[eligible].tolist()))
 
     def pulls(self) -> list[int]:
-        """Return how often each arm was picked so far, pending picks included."""
         return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
 
     def moment(self, context: FloatArray, row: int = 0) -> Moment:

@@ -405,7 +405,6 @@ class Explanation:
 
 
 def in_words(context: Any) -> str:
-    """Return a context in a few words."""
     if not context:
         return "the same"
     if isinstance(context, Mapping):

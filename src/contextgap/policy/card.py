@@ -182,7 +182,6 @@ class Card:
         )
 
     def of_costs(self) -> Self:
-        """Return the card of a policy whose rewards are costs: values are what it would cost."""
         told = {name: vars(self)[name] for name in _VALUES if vars(self)[name] is not None}
         costs: dict[str, Any] = {
             name: Estimate(-each.value, each.error) for name, each in told.items()
@@ -214,7 +213,6 @@ class Card:
         ]
 
     def spending(self) -> list[tuple[str, str]]:
-        """Return the rows about costs, none where nothing is known of them."""
         if self.spent is None:
             return []
         more = "unknown" if self.next_tenth is None else f"about {self.next_tenth:.3g}"

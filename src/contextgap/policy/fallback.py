@@ -108,7 +108,6 @@ class Fallback:
         return cls(arms[column], column, tolerance, *seen)
 
     def outside(self, contexts: FloatArray) -> Mask:
-        """Return which contexts lie outside what was seen, in at least one of their numbers."""
         if not self.low:
             return np.ones(len(contexts), dtype=bool)
         inside = (contexts >= np.array(self.low)) & (contexts <= np.array(self.high))
@@ -127,7 +126,6 @@ class Fallback:
         return "outside what was seen: there are no rewards"
 
     def describe(self) -> dict[str, Any]:
-        """Return the fallback as plain values; ``restored`` reverses it."""
         return {
             "arm": encode_label(self.arm),
             "tolerance": self.tolerance,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module  # exports are built on policies, and found by name
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -131,13 +131,9 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        propensities
-            The probability with which each logged arm was chosen, in the order in which the rewards
-            arrived. The file of a policy with many rewards holds a sample of them; once it is
-            loaded, use its ``card``, or score its learner.
-        rows
-            How many rewards to predict leave-one-out at most; by default as many as take about 10
-            seconds.
+        propensities, rows
+            As for ``Learner.score``. The file of a policy with many rewards holds a sample of them;
+            once it is loaded, use its ``card``, or score its learner.
 
         See Also
         --------
@@ -190,6 +186,9 @@ class Policy(Stateful):
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy: the recommended one, or the fallback where bounds are large.
 
+        A learner recommends by the rewards observed so far, and warns that nothing is known before
+        the first.
+
         Parameters
         ----------
         contexts
@@ -197,7 +196,7 @@ class Policy(Stateful):
         arms
             The eligible arms, all by default: labels in any order; for many contexts also one
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
-            ``policy.arms``. The policy then ignores all other arms there.
+            the policy's ``arms``. All other arms are then ignored there.
 
         Returns
         -------
@@ -206,10 +205,11 @@ class Policy(Stateful):
 
         See Also
         --------
-        decide : One context, with the reason.
+        Policy.decide : One context, with the reason.
         beliefs : Means and intervals of all arms.
-        certificate : Regret bounds.
-        status : Where the fallback is answered.
+        rank : All arms, best first.
+        Policy.certificate : Regret bounds.
+        Policy.status : Where the fallback is answered.
 
         Examples
         --------
@@ -327,7 +327,7 @@ class Policy(Stateful):
         See Also
         --------
         means : The means alone, faster.
-        decide : One context, with gaps.
+        Policy.decide : One context, with gaps.
         rank : One context, arms in order.
 
         Examples
@@ -471,17 +471,8 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        failure_probability
-            The accepted probability of a false alarm in a whole deployment. Audits have the same
-            once more.
-        block
-            How many consecutive rows form one unit, where contexts are in time order.
-        baseline
-            Contexts to compare with; by default those that the policy was learnt from.
-        reward_range
-            The lowest and the highest possible reward; by default those of the log.
-        seed
-            Seed of audits and of ties.
+        failure_probability, block, baseline, reward_range, seed
+            As for ``insight.Watch``.
 
         See Also
         --------
@@ -516,10 +507,8 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        contexts
-            One context or many.
-        arms
-            The eligible arms, all by default, as for ``recommend``.
+        contexts, arms
+            As for ``recommend``.
 
         See Also
         --------
@@ -536,7 +525,7 @@ class Policy(Stateful):
         return self._certificate(self._answer(rows, eligible).gap)
 
     def status(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return why each arm is returned: a number for every row, named by ``Status``.
+        """Return why each arm is returned: a ``Status``, or its number for every row.
 
         0: the recommended arm. 1: the fallback, because the recommended arm's bound exceeds the
         tolerance. 2: the fallback, because the context lies outside the observed range. 3: the
@@ -546,15 +535,8 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        contexts
-            One context or many.
-        arms
-            The eligible arms, all by default, as for ``recommend``.
-
-        Returns
-        -------
-        status
-            A ``Status`` for one context; an array of numbers, one per row, for many.
+        contexts, arms
+            As for ``recommend``.
 
         See Also
         --------
@@ -642,10 +624,8 @@ class Policy(Stateful):
 
         Parameters
         ----------
-        contexts
-            One context or many.
-        arms
-            The eligible arms, all by default, as for ``recommend``.
+        contexts, arms
+            As for ``recommend``.
 
         See Also
         --------
@@ -681,16 +661,14 @@ class Policy(Stateful):
 
         - It deploys by ``HighestMean``, which needs no widths and so has room for many more points,
           or by its original rule (``SmallestGap`` for a look-back), if that agrees better.
-        - Its means differ from the original's by a function of the context that all arms share:
-          differences between arms are meant. If it was fitted to upper bounds, which a policy that
-          deploys the highest upper bound may be, they are differences of these.
-        - Its intervals and certificates are those of the points left, wider than the original's,
-          and promise nothing: ``probability`` is None. ``compression.added_regret_bound`` plus the
-          original's certificates is what bounds the regret where the original's intervals hold, on
-          average over contexts like the reference.
+        - Only differences between its arms' means are the original's, or between the upper bounds
+          of a policy that deploys the highest of these.
+        - Its intervals and certificates are those of the points left: wider, and with
+          ``probability`` None. ``compression.added_regret_bound`` plus the original's certificates
+          bounds the regret where the original's intervals hold, on average over contexts like the
+          reference.
         - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals
-          exceed the tolerance more often, so that the safe arm is answered more often; agreement
-          and regret are those of what is answered.
+          exceed the tolerance more often. Agreement and regret are those of what is answered.
 
         Parameters
         ----------
@@ -703,11 +681,10 @@ class Policy(Stateful):
             and at those fitted to. Since these contexts choose the number of points, the agreement
             reported is slightly better than that at other contexts.
         contexts
-            A sample of contexts like those to deploy on, of which every fourth is held out to
-            measure agreement. By default the observed ones and as many copies, each moved a little:
-            these need not be like those to be met, so pass a sample if there is one. Contexts in
-            time order are held out between their neighbours, so the agreement says little about
-            days unlike those.
+            A sample of contexts like those to deploy on; every fourth is held out to measure
+            agreement. By default the observed ones and as many copies, each moved a little.
+            Contexts in time order are held out between their neighbours, so the agreement says
+            little about days unlike those.
         float32
             Whether bytes are counted for ``float`` or for ``double``. Agreement is that of the
             policy itself, which computes in ``double``.
@@ -752,44 +729,42 @@ class Policy(Stateful):
         """Write the policy as an ONNX graph; needs the extra ``onnx``.
 
         The graph goes from ``contexts`` (batch, d) to ``arm`` (batch,), an index. The metadata
-        holds the labels that indices stand for, the names of the columns, the recommender, the
-        kernel, and with which probability all certificates hold at once.
+        holds labels of arms, names of columns, recommender, kernel and ``probability``.
 
         A table with typed columns has one number per column, in the table's order: a number, days
         since 1970, the code of a category's level, NaN if missing. The metadata then also holds
         ``table``, with each column's kind and levels; a level's code is its place, from 0. Any
         other code is a level never observed. ``GraphPolicy`` reads raw tables.
 
-        A row that holds NaN, where no value may be missing, or infinity, or numbers so large that
-        means or bounds overflow to NaN, gets the arm −1, NaN for everything believed and an
-        infinite certificate.
+        A row that holds infinity, or NaN where no value may be missing, or numbers so large that
+        means or bounds overflow, gets the arm −1, NaN for everything believed and an infinite
+        certificate.
 
-        A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
-        recommended one, and otherwise why it is the fallback, as ``status`` says; −1 where there is
-        no answer. The metadata holds ``fallback``.
+        A policy with a fallback has one more output, ``status`` (batch,), as the method ``status``
+        returns it; −1 where there is no answer. The metadata holds ``fallback``.
 
         Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a
         policy that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them
         or a fallback has a tolerance. ``SmallestGapInHistory`` holds every arm's bounds after each
-        of its observations, and some tables of (steps looked back on) × batch numbers, while it
-        runs; run it in blocks of contexts, as ``GraphPolicy`` does.
+        observation, and tables of (steps looked back on) × batch numbers while it runs: run it in
+        blocks of contexts, as ``GraphPolicy`` does.
 
         Parameters
         ----------
         path
             Where to write; an older file is replaced once the new one is complete.
         float32
-            Compute in single precision: half the size, for hardware without doubles. std² is a
-            difference, of which some 1e-6·k(x, x) is rounding, so a std below about 1e-3·√k(x, x)
-            is no different from zero; the smaller the ridge, the larger the errors of means.
+            Compute in single precision: half the size, for hardware without doubles. A std below
+            about 1e-3·√k(x, x) is then no different from zero, and errors of means are the larger
+            the smaller the ridge.
         explain
             Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) after the
             last step, and ``certificate`` (batch,), the regret bound of the arm answered.
         eligible
             Take a second input, ``eligible`` (batch, arms), of truth values: which arms may be
-            chosen. Everything is then as if a row had no other arms, but that means and bounds of
-            all arms are put out; gaps of arms that are not eligible are NaN. A row without eligible
-            arms gets no answer. Rules that look back cannot be written so.
+            chosen. Other arms count for nothing in a row, but their means and bounds are put out;
+            their gaps are NaN. A row without eligible arms gets no answer. Rules that look back
+            cannot be written so.
 
         See Also
         --------
@@ -872,26 +847,7 @@ class Policy(Stateful):
         )
         return written
 
-    def save(self, path: files.File) -> None:
-        """Write the policy to a ``.cgap`` file, atomically.
-
-        Parameters
-        ----------
-        path
-            Where to write, or a binary file that is open already.
-
-        See Also
-        --------
-        to_c : Write C.
-        to_onnx : Write an ONNX graph.
-        mlflow.log_policy : Log the policy to MLflow.
-
-        Examples
-        --------
-        >>> policy.save("policy.cgap")
-        >>> cg.Policy.load("policy.cgap").arms
-        ('left', 'right')
-        """
+    def _save(self, path: files.File) -> None:
         provenance, model = self.provenance, self.state.model.deployed()
         if model is not self.state.model and len(model) > 1:
             self.card  # noqa: B018  # computed while there are all rewards to compute it from
@@ -913,24 +869,7 @@ class Policy(Stateful):
         files.write(path, "policy", header, model.arrays(), version)
 
     @classmethod
-    def load(cls, path: files.File) -> Policy:
-        """Read a policy from a ``.cgap`` file.
-
-        Parameters
-        ----------
-        path
-            A file that ``save`` wrote, or a binary file that is open already.
-
-        See Also
-        --------
-        save : Write the file.
-
-        Examples
-        --------
-        >>> policy.save("policy.cgap")
-        >>> cg.Policy.load("policy.cgap").recommend([0.5, 0.0])
-        'right'
-        """
+    def _load(cls, path: files.File) -> Self:
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):
             known = State.restored(header, arrays)

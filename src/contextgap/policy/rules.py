@@ -195,7 +195,10 @@ class Rules:
         'right'
         """
         table = Table.of(contexts)
-        given = table.picked(self._wanted(table.names)) if table.names else table.cells
+        names = list(table.names or self.columns)
+        if missing := [name for name in self.columns if name not in names]:
+            raise ValueError(f"contexts lack the column {missing[0]!r}; they have {names}")
+        given = table.picked(self.columns) if table.names else table.cells
         if len(given) != len(self.columns):
             raise ValueError(
                 f"contexts must have the {len(self.columns)} columns {list(self.columns)}, "
@@ -210,12 +213,6 @@ class Rules:
 
     predict = recommend
     """The same, by the name that scikit-learn knows."""
-
-    def _wanted(self, names: Sequence[str]) -> tuple[str, ...]:
-        missing = [name for name in self.columns if name not in names]
-        if missing:
-            raise ValueError(f"contexts lack the column {missing[0]!r}; they have {list(names)}")
-        return self.columns
 
     def score(self, contexts: Any, arms: Any, rewards: Any, propensities: Any = None) -> Card:
         """Return the score card of the rule, from a log of trials.
@@ -386,13 +383,12 @@ def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
     encoded = rows if schema.table is None else given
     means = sign * policy.raw_means(policy.state.read(encoded)[0])
     arms = policy.arms
-    answered = policy.recommend(encoded)
+    answered = policy.recommend(encoded).tolist()
     places = {arm: place for place, arm in enumerate(arms)}
-    picks = np.array([places[arm] for arm in answered.tolist()], dtype=np.intp)
+    picks = np.array([places[arm] for arm in answered], dtype=np.intp)
     costs = np.maximum(means[np.arange(len(rows)), picks][:, None] - means, 0.0)
     kinds: Mapping[str, Any] = policy.kinds or {}
-    conditions = list(_conditions(columns, kinds))
-    grower = _Grower(conditions, costs, picks, arms)
+    grower = _Grower(list(_conditions(columns, kinds)), costs, picks, arms)
     everywhere = np.arange(len(rows))
     tree = grower.grow(everywhere, depth)
     kept, lost = np.empty(len(rows), dtype=bool), np.empty(len(rows))
@@ -406,7 +402,7 @@ def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
     return Rules(
         columns=tuple(names),
         arms=arms,
-        tree=_noted(tree, everywhere, columns, picks, places),
+        tree=_noted(tree, everywhere, columns, answered),
         contexts=len(rows),
         agreement=float(kept.mean()),
         lost=float(lost.mean()),
@@ -417,81 +413,63 @@ def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
     )
 
 
-@dataclass(frozen=True)
 class _Grower:
     """Grows trees over some of the rows."""
 
-    conditions: Sequence[_Condition]
-    costs: FloatArray  # of answering each arm, rows by arms
-    picks: IntArray  # what the policy answers
-    arms: tuple[Label, ...]
+    def __init__(
+        self,
+        conditions: Sequence[_Condition],
+        costs: FloatArray,  # of answering each arm, rows by arms
+        picks: IntArray,  # what the policy answers
+        arms: tuple[Label, ...],
+    ) -> None:
+        self._conditions, self._picks, self._arms = conditions, picks, arms
+        holds = np.array([each.holds for each in conditions], dtype=np.float64)
+        self._holds = holds.reshape(len(conditions), len(picks))
+        # Where several arms cost nothing, the policy's own is the answer.
+        wrong = np.arange(len(arms)) != picks[:, None]
+        costs = costs + wrong * (1e-6 * max(float(costs.mean()), 1e-300))
+        # What the wrong arm costs at least says how much a row matters.
+        second = np.where(wrong, costs, np.inf).min(axis=1) if len(arms) > 1 else costs[:, 0]
+        self._costs, self._weight = costs, ~wrong * second[:, None]
 
     def grow(self, rows: IntArray, depth: int) -> Node:
-        """Return the tree for some rows."""
-        holds = np.array([each.holds for each in self.conditions], dtype=np.float64)
-        holds = holds.reshape(len(self.conditions), len(self.picks))
-        # Where several arms cost nothing, the policy's own is the answer.
-        wrong = np.arange(len(self.arms)) != self.picks[:, None]
-        costs = self.costs + wrong * (1e-6 * max(float(self.costs.mean()), 1e-300))
-        # What the wrong arm costs at least says how much a row matters.
-        second = np.where(wrong, costs, np.inf).min(axis=1) if len(self.arms) > 1 else costs[:, 0]
-        weight = ~wrong * second[:, None]
-        least = max(1, math.ceil(_SMALLEST * len(rows)))
-        worth = _WORTH * float(costs[rows].sum(axis=0).min())
-        return self._best(rows, depth, holds, costs, weight, least, worth)[0]
+        self._least = max(1, math.ceil(_SMALLEST * len(rows)))
+        self._worth = _WORTH * float(self._costs[rows].sum(axis=0).min())
+        return self._best(rows, depth)[0]
 
-    def _best(
-        self,
-        rows: IntArray,
-        depth: int,
-        holds: FloatArray,
-        costs: FloatArray,
-        weight: FloatArray,
-        least: int,
-        worth: float,
-    ) -> tuple[Node, float]:
+    def _best(self, rows: IntArray, depth: int) -> tuple[Node, float]:
         """Return the best tree that was found, and what it costs in all."""
-        total = costs[rows].sum(axis=0)
-        leaf: tuple[Node, float] = Leaf(self.arms[int(total.argmin())]), float(total.min())
-        if not depth or not len(holds) or (self.picks[rows] == self.picks[rows[0]]).all():
-            return leaf
-        inside = holds[:, rows]
-        count = inside.sum(axis=1)
-        allowed = (count >= least) & (count <= len(rows) - least)
-        yes = inside @ costs[rows]
-        after = np.where(allowed, yes.min(axis=1) + (total - yes).min(axis=1), np.inf)
-        found = leaf
-        for place in self._promising(after, allowed, inside @ weight[rows], weight[rows], depth):
-            condition = self.conditions[place]
+        total = self._costs[rows].sum(axis=0)
+        found: tuple[Node, float] = Leaf(self._arms[int(total.argmin())]), float(total.min())
+        alike = (self._picks[rows] == self._picks[rows[0]]).all()
+        for place in [] if not depth or alike else self._promising(rows, total, depth):
+            condition = self._conditions[place]
             inner = condition.holds[rows]
-            parts = [
-                self._best(part, depth - 1, holds, costs, weight, least, worth)
-                for part in (rows[inner], rows[~inner])
-            ]
-            (first, one), (second, two) = parts
-            if one + two + worth < found[1] and first != second:
+            first, one = self._best(rows[inner], depth - 1)
+            second, two = self._best(rows[~inner], depth - 1)
+            # Questions count as what they must save.
+            if one + two + self._worth < found[1] and first != second:
                 split = Split(condition.column, condition.test, condition.value, first, second)
-                found = split, one + two + worth  # questions count as what they must save
+                found = split, one + two + self._worth
         return found
 
-    def _promising(
-        self,
-        after: FloatArray,
-        allowed: NDArray[np.bool_],
-        yes: FloatArray,
-        weight: FloatArray,
-        depth: int,
-    ) -> list[int]:
+    def _promising(self, rows: IntArray, total: FloatArray, depth: int) -> list[int]:
         """Return the splits to follow: the cheapest at once, and the purest of what matters."""
+        inside = self._holds[:, rows]
+        count = inside.sum(axis=1)
+        allowed = (count >= self._least) & (count <= len(rows) - self._least)
         if not allowed.any():
             return []
+        yes = inside @ self._costs[rows]
+        after = np.where(allowed, yes.min(axis=1) + (total - yes).min(axis=1), np.inf)
         beam = _BEAM.get(depth, 3)
         cheapest = np.argsort(after, kind="stable")[: max(1, beam // 2)]
-        no = weight.sum(axis=0) - yes
+        weight = self._weight[rows]
+        matters = inside @ weight
+        sides = matters, weight.sum(axis=0) - matters
         with np.errstate(invalid="ignore", divide="ignore"):
-            pure = sum(
-                np.nan_to_num(np.square(side).sum(axis=1) / side.sum(axis=1)) for side in (yes, no)
-            )
+            pure = sum(np.nan_to_num(np.square(s).sum(axis=1) / s.sum(axis=1)) for s in sides)
         purest = np.argsort(np.where(allowed, -np.asarray(pure), np.inf), kind="stable")
         places = dict.fromkeys([*cheapest.tolist(), *purest.tolist()])
         return [place for place in places if allowed[place]][:beam]
@@ -542,6 +520,20 @@ def _numbers(cells: Any) -> FloatArray:
     return np.array([number(cell) for cell in cells], dtype=np.float64)
 
 
+def _parted(
+    split: Split, rows: IntArray, columns: Mapping[str, Any]
+) -> Iterator[tuple[Node, IntArray]]:
+    """Yield the branches of a split, and the rows that go there."""
+    cells = columns[split.column]
+    own = cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
+    if split.test == "<=":
+        holds = _numbers(own) <= split.value  # never of a missing number
+    else:  # a missing level is None, as is what "missing" asks for
+        holds = np.array([level(cell) == split.value for cell in own], dtype=bool)
+    yield split.yes, rows[holds]
+    yield split.no, rows[~holds]
+
+
 def _routed(
     node: Node, rows: IntArray, columns: Mapping[str, Any]
 ) -> Iterator[tuple[Leaf, IntArray]]:
@@ -549,41 +541,17 @@ def _routed(
     if isinstance(node, Leaf):
         yield node, rows
         return
-    cells = columns[node.column]
-    own = cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
-    if node.test == "=":
-        holds = np.array([level(cell) == node.value for cell in own], dtype=bool)
-    elif node.test == "missing":
-        holds = np.array([level(cell) is None for cell in own], dtype=bool)
-    else:
-        holds = _numbers(own) <= node.value  # never of a missing number
-    yield from _routed(node.yes, rows[holds], columns)
-    yield from _routed(node.no, rows[~holds], columns)
+    for branch, own in _parted(node, rows, columns):
+        yield from _routed(branch, own, columns)
 
 
-def _noted(
-    node: Node,
-    rows: IntArray,
-    columns: Mapping[str, Any],
-    picks: IntArray,
-    places: Mapping[Label, int],
-) -> Node:
+def _noted(node: Node, rows: IntArray, columns: Mapping[str, Any], answered: Any) -> Node:
     """Return a tree whose leaves know how many contexts end there, and how often they are right."""
-    found = {
-        id(leaf): Leaf(
-            leaf.arm,
-            len(own) / len(rows),
-            float((picks[own] == places[leaf.arm]).mean()) if len(own) else 1.0,
-        )
-        for leaf, own in _routed(node, rows, columns)
-    }
-
-    def noted(each: Node) -> Node:
-        if isinstance(each, Leaf):
-            return found[id(each)]
-        return replace(each, yes=noted(each.yes), no=noted(each.no))
-
-    return noted(node)
+    if isinstance(node, Leaf):
+        right = [answered[row] == node.arm for row in rows]
+        return Leaf(node.arm, len(rows) / len(answered), float(np.mean(right)) if right else 1.0)
+    yes, no = (_noted(each, own, columns, answered) for each, own in _parted(node, rows, columns))
+    return replace(node, yes=yes, no=no)
 
 
 def _splits(node: Node) -> Iterator[Split]:

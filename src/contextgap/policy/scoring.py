@@ -18,7 +18,7 @@ that standard errors are those of all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -108,9 +108,8 @@ def score(
 ) -> Card:
     """Return the score card of a policy; of a sample of rows, given what is ``known`` of all.
 
-    By default propensities are those logged with the picks, and as many rewards are left out as
-    take ``_OPERATIONS``. ``picks`` are the arms, as places in ``active``, that another policy
-    chooses at the logged contexts: it is scored then, by this model of the rewards.
+    By default propensities are those logged with the picks, and ``_OPERATIONS`` limit ``rows``.
+    Another policy's ``picks``, as places in ``active``, are scored by this model of the rewards.
     """
     model, active = chooser.model, chooser.active
     if len(model) < 2:
@@ -164,12 +163,7 @@ def score(
         direct=None if used is None else direct[0],
         weighted=weighted,
     )
-    warnings = [
-        *_warnings(card, len(active), least),
-        *_untried(model, active, labels, choice),
-        *_outlier(told, everywhere),
-        *_censored(model),
-    ]
+    warnings = _warnings(card, chooser, labels, choice, told, everywhere, least)
     return replace(card, warnings=tuple(warnings))
 
 
@@ -182,13 +176,6 @@ def _told(model: Model) -> FloatArray:
     limits, others = log.limits[places], model.cavities(places)
     rewards[places] = expected_rewards(limits, *others, model.ridge)
     return rewards
-
-
-def _censored(model: Model) -> list[str]:
-    if not (count := len(model.observed.censored)):
-        return []
-    share = f"{100 * count / len(model.observed):.3g} %"
-    return [f"{share} of the rewards are censored; what the model expects of them stands for them"]
 
 
 def read_propensities(propensities: Any, count: int) -> FloatArray | None:
@@ -337,41 +324,43 @@ class _Ordinary:
         return np.column_stack([earned, np.einsum("kij,ij->ik", policies, earned)])
 
 
-def _untried(
-    model: Model, active: Sequence[int], labels: Sequence[Label], choice: Choice
-) -> list[str]:
-    shares = np.bincount(choice.arm, minlength=len(active)) / len(choice.arm)
-    return [
-        f"{labels[place]!r} was never tried, and is chosen at {100 * share:.3g} % of the contexts: "
-        "try it, or remove it before deploying"
-        for place, (arm, share) in enumerate(zip(active, shares.tolist(), strict=True))
-        if share > 0 and not model.observed.count(arm)
-    ]
-
-
-def _outlier(rewards: FloatArray, places: IntArray) -> list[str]:
-    """Return a warning if one reward counts more than all others; of two values, it may."""
-    away = np.square(rewards - rewards.mean())
-    first = int(away.argmax())
-    if not away[first] > 0.5 * away.sum() or len(np.unique(rewards)) < 3:
-        return []
-    share = f"{100 * away[first] / away.sum():.0f} %"
-    return [
-        f"one reward, number {places[first] + 1}, carries {share} of the variance: "
-        "if it is a mistake, leave it out, since it hides what all others show"
-    ]
-
-
-def _warnings(card: Card, n_arms: int, least: float) -> list[str]:
-    warnings = []
-    if n_arms > 1 and card.gain.value <= max(1.96 * card.gain.error, least):
-        warnings.append(
+def _warnings(
+    card: Card,
+    chooser: Chooser,
+    labels: Sequence[Label],
+    choice: Choice,
+    told: FloatArray,
+    everywhere: IntArray,
+    least: float,
+) -> Iterator[str]:
+    log = chooser.model.observed
+    if len(labels) > 1 and card.gain.value <= max(1.96 * card.gain.error, least):
+        yield (
             f"no significant gain over always choosing {card.best_single_arm!r} (at 95 %): "
             "collect more rewards, or better contexts"
         )
     if card.explained <= 0:
-        warnings.append("rewards are predicted no better than by the arms' averages")
-    return warnings
+        yield "rewards are predicted no better than by the arms' averages"
+    shares = np.bincount(choice.arm, minlength=len(labels)) / len(choice.arm)
+    for place, (arm, share) in enumerate(zip(chooser.active, shares.tolist(), strict=True)):
+        if share > 0 and not log.count(arm):
+            yield (
+                f"{labels[place]!r} was never tried, and is chosen at {100 * share:.3g} % of the "
+                "contexts: try it, or remove it before deploying"
+            )
+    away = np.square(told - told.mean())
+    first = int(away.argmax())
+    if away[first] > 0.5 * away.sum() and len(np.unique(told)) > 2:  # of two values, it may
+        yield (
+            f"one reward, number {everywhere[first] + 1}, carries "
+            f"{100 * away[first] / away.sum():.0f} % of the variance: if it is a mistake, leave it "
+            "out, since it hides what all others show"
+        )
+    if count := len(log.censored):
+        yield (
+            f"{100 * count / len(log):.3g} % of the rewards are censored; what the model expects "
+            "of them stands for them"
+        )
 
 
 def _left_out(
@@ -427,7 +416,6 @@ def visits_of(model: Model) -> IntArray:
 
 
 def _standing_for(model: Model, arm: int) -> float:
-    """Return how many observations of an arm each one stands for that is still known."""
     kept = len(model.observed.places(arm))
     return model.observed.count(arm) / kept if kept else 1.0
 
@@ -445,7 +433,6 @@ def _rows_that_count(model: Model, active: Sequence[int]) -> IntArray:
 
 
 def eligible_at(model: Model, active: Sequence[int], places: IntArray) -> Mask:
-    """Return which of the active arms were eligible at some places."""
     if model.observed.has_eligible:
         return model.observed.eligible(places)[:, list(active)]
     return np.broadcast_to(True, (len(places), len(active)))
@@ -500,7 +487,6 @@ def _some_arms(posterior: Posterior, rows: IntArray | slice, columns: IntArray) 
 
 
 def _errors_of_averages(model: Model, rewards: FloatArray) -> FloatArray:
-    """Return each reward minus the average of its arm's others, for every observation in order."""
     errors, overall = np.empty(len(model.observed)), float(rewards.mean())
     for places in map(model.observed.places, range(model.n_arms)):
         if len(places):
@@ -520,9 +506,8 @@ def _model_variance(
 ) -> FloatArray:
     """Return the variance of each average of expected rewards, weighted by shares.
 
-    A posterior variance takes the ridge as every reward's noise. Rewards may be noisier where the
-    policy goes, as clicks are where they are likely, so each reward's own squared error replaces
-    the ridge, as in sandwich estimators. Of many rows, an evenly spread part stands for all.
+    Rewards may be noisier where the policy goes, as clicks are where they are likely, so each one's
+    own squared error replaces the ridge, as in sandwich estimators. A part stands for many rows.
     """
     part = evenly(np.arange(len(rows.arms)), _CORRELATED)
     shares = shares[:, part]

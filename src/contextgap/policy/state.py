@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 import contextgap
-from contextgap.base import checks, components
+from contextgap.base import checks, components, files
 from contextgap.base.arrays import FloatArray
 from contextgap.base.descriptors import completed
 from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
@@ -62,6 +63,25 @@ class Rules:
         """What turns rewards as users tell them into rewards, and back."""
         return -1.0 if self.costs else 1.0
 
+    def describe(self) -> dict[str, Any]:
+        return {
+            "method": self.method.describe(),
+            "width": self.width.describe(),
+            "burn_in": self.burn_in,
+            "hindsight": self.tuned_on_rewards,
+            **({"costs": True} if self.costs else {}),
+        }
+
+    @classmethod
+    def restored(cls, header: dict[str, Any]) -> Self:
+        method, width = components.build(header["method"]), components.build(header["width"])
+        if not (isinstance(method, Method) and isinstance(width, Width)):
+            raise ValueError("method or width has the wrong type")
+        burn_in = checks.whole("burn_in", header["burn_in"], least=0)
+        tuned_on_rewards = checks.truth("hindsight", header["hindsight"])
+        costs = checks.truth("costs", header.get("costs", False))
+        return cls(method, width, burn_in, tuned_on_rewards, costs)
+
 
 @dataclass(frozen=True)
 class State:
@@ -81,7 +101,7 @@ class State:
         """Return everything learnt except the arrays, as plain values for a file's header."""
         columns = None if self.schema.columns is None else list(self.schema.columns)
         return {
-            **describe_rules(self.rules),
+            **self.rules.describe(),
             "model": describe_model(self.model),
             "kernel": self.model.kernel.describe(),
             "ridge": self.model.ridge,
@@ -114,7 +134,7 @@ class State:
         model = restored_model(named, arrays, kernel, ridge, len(labels), prior_mean)
         if len(model) and model.observed.dimension != schema.dimension:
             raise ValueError("contexts have another dimension than the header says")
-        return State(model, labels, active, restore_rules(header), schema)
+        return State(model, labels, active, Rules.restored(header), schema)
 
 
 @dataclass(frozen=True)
@@ -163,8 +183,6 @@ class Provenance:
 
 @dataclass(frozen=True)
 class PolicyState(State):
-    """All that makes up a policy."""
-
     seed: int  # of recommenders that draw at random
     fallback: Fallback | None = None
     card: Card | None = None  # once it was computed
@@ -222,10 +240,61 @@ class PolicyState(State):
         return replace(self, fallback=fallback, card=None)
 
 
-class Stateful:
+class Stateful(ABC):
     """What learners and policies both say about themselves."""
 
     state: State
+
+    def save(self, path: files.File) -> None:
+        """Write a ``.cgap`` file, atomically.
+
+        Parameters
+        ----------
+        path
+            Where to write, or a binary file that is open already.
+
+        See Also
+        --------
+        load : Read the file.
+        Policy.to_c : Write a policy as C.
+        Policy.to_onnx : Write a policy as an ONNX graph.
+        mlflow.log_policy : Log a policy to MLflow.
+
+        Examples
+        --------
+        >>> policy.save("policy.cgap")
+        >>> cg.Policy.load("policy.cgap").recommend([0.5, 0.0])
+        'right'
+        """
+        self._save(path)
+
+    @classmethod
+    def load(cls, path: files.File) -> Self:
+        """Read a ``.cgap`` file; a learner continues exactly as the saved one would have.
+
+        Parameters
+        ----------
+        path
+            A file that ``save`` wrote, or a binary file that is open already.
+
+        See Also
+        --------
+        save : Write the file.
+
+        Examples
+        --------
+        >>> learner.save("learner.cgap")
+        >>> cg.Learner.load("learner.cgap").counts == learner.counts
+        True
+        """
+        return cls._load(path)
+
+    @abstractmethod
+    def _save(self, path: files.File) -> None: ...
+
+    @classmethod
+    @abstractmethod
+    def _load(cls, path: files.File) -> Self: ...
 
     def __repr__(self) -> str:
         return (
@@ -283,47 +352,19 @@ def two_values(log: Observations, sign: float) -> Range | None:
 
 
 def read_costs(reward: Any) -> bool:
-    """Return whether rewards are costs."""
     if reward not in ("maximize", "minimize"):
         raise ValueError(f'reward must be "maximize" or "minimize", got {reward!r}')
     return bool(reward == "minimize")
 
 
-def read_truth(name: str, value: Any) -> bool:
-    """Return a truth value; 0 or an empty list is refused."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return value
+read_truth = checks.truth
 
 
 def read_seed(value: Any) -> int:
-    """Return a seed of 64 bits."""
     seed = checks.whole("seed", value, least=0)
     if seed >= 2**64:
         raise ValueError("seed is too large")
     return seed
-
-
-def describe_rules(rules: Rules) -> dict[str, Any]:
-    """Return the rules as plain values for a file's header."""
-    return {
-        "method": rules.method.describe(),
-        "width": rules.width.describe(),
-        "burn_in": rules.burn_in,
-        "hindsight": rules.tuned_on_rewards,
-        **({"costs": True} if rules.costs else {}),
-    }
-
-
-def restore_rules(header: dict[str, Any]) -> Rules:
-    """Reverse ``describe_rules``."""
-    method, width = components.build(header["method"]), components.build(header["width"])
-    if not (isinstance(method, Method) and isinstance(width, Width)):
-        raise ValueError("method or width has the wrong type")
-    burn_in = checks.whole("burn_in", header["burn_in"], least=0)
-    tuned_on_rewards = read_truth("hindsight", header["hindsight"])
-    costs = read_truth("costs", header.get("costs", False))
-    return Rules(method, width, burn_in, tuned_on_rewards, costs)
 
 
 def read_prior_mean(value: Any) -> float | str:

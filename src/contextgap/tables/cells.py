@@ -56,7 +56,6 @@ def is_blank(value: Any) -> bool:
 
 
 def is_empty(cell: Any) -> bool:
-    """Whether nothing stands in a cell of a file."""
     return is_missing(cell) or is_blank(cell)
 
 
@@ -159,7 +158,6 @@ def time(value: Any) -> tuple[float, bool | None]:
 
 
 def is_date(value: Any) -> bool:
-    """Whether a cell is text with a year, a month and a day, as in 2024-05-01."""
     try:
         return isinstance(value, str) and "-" in value and bool(datetime.fromisoformat(value))
     except ValueError:

@@ -30,8 +30,7 @@ class Kind(Component):
     noun: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.missing, bool):
-            raise TypeError(f"missing must be True or False, got {self.missing!r}")
+        checks.truth("missing", self.missing)
 
     @property
     def gaps(self) -> bool:
@@ -241,11 +240,6 @@ class Columns(Mapping[str, Kind]):
 
         .. versionadded:: 0.3
 
-        Parameters
-        ----------
-        names
-            Which of them.
-
         Examples
         --------
         >>> cg.Columns(age="number").with_missing(["age"])["age"]
@@ -257,13 +251,7 @@ class Columns(Mapping[str, Kind]):
         return Columns({**self, **{name: replace(self[name], missing=True) for name in names}})
 
     def with_gaps(self, names: Iterable[str]) -> Columns:
-        """Do as ``with_missing``, which is its new name.
-
-        Parameters
-        ----------
-        names
-            Which of them.
-        """
+        """The old name of ``with_missing``."""
         warnings.warn("with_gaps is now called with_missing", DeprecationWarning, stacklevel=2)
         return self.with_missing(names)
 

@@ -59,7 +59,6 @@ class ContextSchema:
 
     @property
     def kinds(self) -> Columns | None:
-        """What each column holds; None if columns have no names."""
         if self.table is not None:
             return self.table.kinds
         if self.columns is None or self.dimension is None:
@@ -105,11 +104,10 @@ class ContextSchema:
     def read(self, contexts: Any, called: str = "contexts", *, learning: bool = False) -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.
 
-        One context is 1-D, a mapping or a pandas Series; a table is 2-D, a pandas or polars
-        DataFrame, or a list of mappings. Columns are matched by name, so their order does not
-        matter and surplus ones are ignored. Errors call the argument ``called``. If ``learning``, a
-        first table may have columns that are no numbers, and the schema after it knows all levels
-        of categories.
+        One context is 1-D, a mapping or a pandas Series; a table is 2-D, a DataFrame, or a list of
+        mappings. Columns are matched by name; surplus ones are ignored. Errors call the argument
+        ``called``. Only if ``learning``, a first table may have columns that are no numbers; the
+        schema after it knows all levels of categories.
         """
         if isinstance(contexts, Encoded):
             return contexts.intake
@@ -226,7 +224,6 @@ class ContextSchema:
 
 
 def read_columns(columns: Any) -> ContextSchema:
-    """Return the schema of contexts whose columns users described; of any, if they did not."""
     if columns is None:
         return ContextSchema()
     if isinstance(columns, Mapping):
@@ -235,7 +232,6 @@ def read_columns(columns: Any) -> ContextSchema:
 
 
 def read_names(names: Any) -> tuple[str, ...]:
-    """Return names of columns, checked."""
     listed = names if isinstance(names, list | tuple) else ()
     if not listed or not all(isinstance(name, str) for name in listed):
         raise TypeError(

@@ -237,8 +237,7 @@ def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Itera
 def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """Return the limits of usual values, if a column has others that are far beyond them.
 
-    Usual are the middle half of a column's different values, and what is not too far from them.
-    Columns without other values have no limits.
+    Usual is what is not too far from the middle half of a column's different values.
     """
     limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
     deviations, (lower, upper) = columns.std(axis=0), np.quantile(columns, (0.25, 0.75), axis=0)
@@ -325,8 +324,7 @@ def _all_alike(values: Any) -> bool:
 def _concordance(first: FloatArray, second: FloatArray) -> float:
     """Return the share of pairs that differ in one of both and that the other orders, either way.
 
-    A verdict separates fewer pairs than rewards do, and wins and losses fewer than a number. Pairs
-    that differ in the one and not in the other count as half.
+    Of the two, it is the one in which fewer pairs differ. Pairs equal in the other count half.
     """
     one, other = (np.sign(each[:, None] - each) for each in (first, second))
     fewer = min(np.count_nonzero(one), np.count_nonzero(other))
@@ -334,10 +332,9 @@ def _concordance(first: FloatArray, second: FloatArray) -> float:
 
 
 def _stands_apart(levels: IntArray, means: FloatArray, rewards: FloatArray) -> bool:
-    """Whether most levels have rewards that are far from those of all others.
+    """Whether most levels have rewards far from those of all others, as contexts that matter have.
 
-    A verdict cuts rewards in two wherever its threshold is, and neighbours on both sides are as
-    close as neighbours are elsewhere. A context that matters much for all arms leaves a space.
+    A verdict cuts rewards in two wherever its threshold is, without a space between them.
     """
     usual = max(20 * rewards.std() / len(rewards), 1.01 * np.median(np.diff(np.unique(rewards))))
     high, low = np.full(len(means), -np.inf), np.full(len(means), np.inf)

@@ -25,10 +25,9 @@ def read_eligible(
 ) -> Mask | None:
     """Return a mask of shape (rows, labels), or None if every arm is eligible.
 
-    ``arms`` is None; a collection of labels, in any order, repeated ones counting once; for several
-    contexts also one collection per row; or a boolean array of shape (labels,) or (rows, labels).
-    An entry that is a label counts as one, though it may be a tuple. ``retired`` are labels that
-    may be named too; they are the last columns of the mask. Errors call the argument ``called``.
+    ``arms`` is None; a collection of labels, for several contexts also one per row; or a boolean
+    array of shape (labels,) or (rows, labels). A tuple may be a label. ``retired`` labels may be
+    named, too, and are the mask's last columns. Errors call the argument ``called``.
     """
     if arms is None:
         return None

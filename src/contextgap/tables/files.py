@@ -13,8 +13,9 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -35,7 +36,6 @@ from contextgap.tables.columns import Category, Date, Kind
 from contextgap.tables.logs import (
     JSON_LINES,
     VOWPAL,
-    Line,
     columns_in,
     opened,
     read_lines,
@@ -43,6 +43,7 @@ from contextgap.tables.logs import (
 )
 from contextgap.tables.table import Table
 
+T = TypeVar("T")
 PARQUET = (".parquet", ".pq")
 RECORDS = (*JSON_LINES, *VOWPAL)
 SUFFIXES = (".csv", ".tsv", *PARQUET, *RECORDS)
@@ -142,10 +143,9 @@ class Sheet:
     ) -> Table:
         """Return the named columns, with numbers, text and missing values.
 
-        A column is numbers if it holds any; anything else in it but missing values is an error.
-        So is text that is probably none: numbers and dates that are written in other ways. Columns
-        of the categories and dates among ``kinds`` are text, whatever they hold. ``holds`` is what
-        columns hold, where this is a part of a longer table.
+        A column is numbers if it holds any; anything else in it but missing values is an error. So
+        is text that looks like numbers or dates in another format, unless ``kinds`` says that the
+        column is text. ``holds`` is what columns hold, if this is a part of a longer table.
         """
         known, given = holds or {}, kinds or {}
         columns = [self._typed(name, given.get(name), known.get(name)) for name in names]
@@ -223,7 +223,6 @@ def check_missing(first: str, missing: int, rows: int, skip: bool) -> None:
 
 
 def read_path(path: Any) -> Path:
-    """Return ``path`` as a Path."""
     try:
         return Path(path)
     except TypeError:
@@ -248,9 +247,8 @@ def read_names(argument: str, names: Any) -> tuple[str, ...]:
 def read_sheet(path: Path, separator: str | None = None) -> Sheet:
     """Return the table in a text or Parquet file.
 
-    Unless a ``separator`` is given, a comma separates cells, in a .tsv file a tab; or a semicolon,
-    a tab or a bar, if the header has one of them and not the usual one. Where it is a semicolon,
-    numbers may have decimal commas. A last column without name and cells is left out.
+    Cells are separated by a comma, in a .tsv file by a tab, unless a ``separator`` is given or only
+    a semicolon, a tab or a bar is in the header. With semicolons, numbers may have decimal commas.
     """
     return joined(read_blocks(path, separator))
 
@@ -391,7 +389,6 @@ def check_alike(sheet: Sheet, other: Sheet) -> None:
 
 
 def check_file(path: Path, suffixes: Iterable[str]) -> None:
-    """Raise unless ``path`` is a file with one of these suffixes."""
     if path.suffix.lower() == ".gz" and suffix_of(path) in (*PARQUET, ".mat"):
         raise ValueError(f"{path}: decompress it; such files are compressed inside")
     if suffix_of(path) not in suffixes:
@@ -418,28 +415,26 @@ def _check_header(sheet: Sheet) -> None:
 def _text(path: Path, separator: str | None, usual: str, most: int) -> Iterator[Sheet]:
     # Not pandas: it skips blank lines and pads short ones without saying where.
     with opened(path) as file:
-        before, empty = 0, True
+        before = 0
         try:
             before, found = _separator(file, usual)
             separator = separator or found
             reader = csv.reader(file, strict=True, delimiter=separator)
             header = tuple(name.strip() for name in next(filter(None, reader), []))
-            rows, places = list[list[str]](), list[str]()
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    raise ValueError(
-                        f"{path}, line {before + reader.line_num}: the header has {len(header)} "
-                        f"cells, this line {len(row)}; nothing may stand above the header"
-                    )
-                rows.append(row)
-                places.append(f"line {before + reader.line_num}")
-                if len(rows) == most:
-                    yield _sheet(path, header, rows, places, separator)
-                    rows, places, empty = [], [], False
-            if rows or empty:
-                yield _sheet(path, header, rows, places, separator)
+
+            def rows() -> Iterator[tuple[list[str], str]]:
+                for row in filter(None, reader):
+                    place = f"line {before + reader.line_num}"
+                    if len(row) != len(header):
+                        raise ValueError(
+                            f"{path}, {place}: the header has {len(header)} cells, this line "
+                            f"{len(row)}; nothing may stand above the header"
+                        )
+                    yield row, place
+
+            for block in _in_blocks(rows(), most):
+                cells = tuple([row[i] for row, _ in block] for i in range(len(header)))
+                yield Sheet(path, header, cells, [place for _, place in block], separator)
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{path}, line {_undecodable(path)}: not UTF-8 text ({error.reason}); save it as "
@@ -450,31 +445,23 @@ def _text(path: Path, separator: str | None, usual: str, most: int) -> Iterator[
             raise ValueError(f"{path}, line {line}: not CSV ({error})") from None
 
 
+def _in_blocks(rows: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Yield lists of so many rows, the last one shorter; an empty one if there are none."""
+    rest = iter(rows)
+    block = list(islice(rest, most))
+    yield block
+    while block := list(islice(rest, most)):
+        yield block
+
+
 def _records(path: Path, most: int) -> Iterator[Sheet]:
     """Yield the records of a log, whose columns are known once all of it was read."""
     columns = columns_in(read_lines(path), sparse=suffix_of(path) in VOWPAL)
-    lines = list[Line]()
-
-    def sheet() -> Sheet:
+    for lines in _in_blocks(read_lines(path), most):
         cells = tuple(
             [line.record.get(name, absent) for line in lines] for name, absent in columns.items()
         )
-        return Sheet(path, tuple(columns), cells, [f"line {line.number}" for line in lines])
-
-    for line in read_lines(path):
-        lines.append(line)
-        if len(lines) == most:
-            yield sheet()
-            lines = []
-    if lines or not columns:
-        yield sheet()
-
-
-def _sheet(
-    path: Path, header: Sequence[str], rows: list[list[str]], places: list[str], separator: str
-) -> Sheet:
-    cells = tuple([row[place] for row in rows] for place in range(len(header)))
-    return Sheet(path, tuple(header), cells, places, separator)
+        yield Sheet(path, tuple(columns), cells, [f"line {line.number}" for line in lines])
 
 
 def _separator(file: IO[str], usual: str) -> tuple[int, str]:
@@ -491,7 +478,6 @@ def _separator(file: IO[str], usual: str) -> tuple[int, str]:
 
 
 def _undecodable(path: Path) -> int:
-    """Return the first line of a file that is not UTF-8."""
     with opened(path, text=False) as file:
         for number, line in enumerate(file, start=1):
             try:

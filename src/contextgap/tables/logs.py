@@ -37,10 +37,9 @@ class Line(NamedTuple):
 class _Action(NamedTuple):
     """A line of an event in Vowpal Wabbit's text."""
 
-    features: Record
     name: str  # what its features say, in one word if there is one
-    cost: float | None
-    chance: float | None
+    cost: float | None = None
+    chance: float | None = None
 
 
 def suffix_of(path: Path) -> str:
@@ -76,8 +75,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 def columns_in(lines: Iterable[Line], *, sparse: bool) -> dict[str, Any]:
     """Return the names of columns, and what an absent value is: 0 if sparse numbers are left out.
 
-    Features of Vowpal Wabbit that are not written are 0. Where a column has text, an absent value
-    is missing.
+    In a column with text, it is missing.
     """
     found: dict[str, Any] = {}
     for line in lines:
@@ -204,13 +202,12 @@ def _event(lines: Sequence[str], number: int, alone: bool | None) -> Iterator[Li
 
 
 def _action(text: str) -> _Action:
-    features = _features(text)
     label = text.partition("|")[0].split()
     found = _LABEL.fullmatch(label[0]) if label else None
-    plain = {name.rpartition(".")[2]: value for name, value in features.items()}
+    name = _named({each.rpartition(".")[2]: value for each, value in _features(text).items()})
     if found is None or not found[2]:
-        return _Action(features, _named(plain), None, None)
-    return _Action(features, _named(plain), float(found[2]), float(found[3]))
+        return _Action(name)
+    return _Action(name, float(found[2]), float(found[3]))
 
 
 def _features(text: str) -> Record:

@@ -110,8 +110,7 @@ class Coding:
     def read(self, column: Sequence[Any], learning: bool) -> tuple[FloatArray, Coding]:
         """Return one number per cell: a number, days since 1970 or a code; NaN if missing.
 
-        A missing category has a code. Unless it is learning, a level that was never met is −1,
-        like no other.
+        A missing category has a code; unless it is learning, a level never met is −1.
         """
         if isinstance(self.kind, Category):
             found = self._read(cells.level, column)
@@ -148,13 +147,11 @@ class Coding:
         return replace(self, levels=levels, told=told), np.argsort(order)
 
     def told_only(self) -> Coding:
-        """Return the coding without levels that were only asked about."""
         if self.told == len(self.levels):
             return self
         return replace(self, levels=self.levels[: self.told])
 
     def spread_cell(self, value: float) -> Sequence[float]:
-        """Do as ``spread`` for one number, fast for usual ones."""
         if isinstance(self.kind, Category) or not (self.kind.missing or self.width > 1):
             return (value,)
         if type(self.kind) is Number and value == value:  # not missing
@@ -346,7 +343,6 @@ class TableSchema:
 
     @lazy
     def layout(self) -> Layout:
-        """How the numbers of a context belong together."""
         tied: list[int] = []
         for place in self._in_order:
             first = tied[-1] + 1 if tied else 0
@@ -451,8 +447,7 @@ class TableSchema:
     def telling(self, rows: FloatArray) -> tuple[TableSchema, Renaming | None]:
         """Return the schema after rewards were told at rows, as ``encode`` returned them.
 
-        Levels that rewards were told of have the first codes, so that codes may change; all rows
-        that were encoded before must then be renamed.
+        Their levels get the first codes; rows that were encoded before must then be renamed.
         """
         codings, codes = list(self.codings), rows[:, rows.shape[1] - self.layout.categories :]
         categories = [place for place in self._in_order if self._is_category[place]]

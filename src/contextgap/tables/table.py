@@ -174,7 +174,6 @@ def are_mappings(contexts: Any) -> bool:
 
 
 def check_distinct(names: Iterable[str]) -> None:
-    """Raise if two columns have the same name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

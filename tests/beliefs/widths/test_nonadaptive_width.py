@@ -9,7 +9,7 @@ import contextgap as cg
 from contextgap.beliefs.widths import NonadaptiveWidth, TheoremWidth
 from contextgap.export.rule import decision_rule
 from contextgap.models import Posterior
-from contextgap.policy.state import describe_rules, restore_rules
+from contextgap.policy.state import Rules
 
 KERNEL, NOISE, NORM, FAILURE = cg.Gaussian(0.4), 0.2, 1.5, 0.1
 CONTEXTS = np.random.default_rng(0).uniform(size=(40, 2))
@@ -186,11 +186,11 @@ def test_exports_have_its_reach():
 
 def test_files_written_before_there_was_a_number_of_contexts_stay_the_same():
     rules = learner("contextual-gap", TheoremWidth(NOISE, NORM, FAILURE)).state.rules
-    described = describe_rules(rules)
+    described = rules.describe()
     assert "contexts" not in described["width"]
-    assert restore_rules(described).width == rules.width
+    assert Rules.restored(described).width == rules.width
     counted = learner("contextual-gap", TheoremWidth(NOISE, NORM, FAILURE, contexts=7)).state.rules
-    assert restore_rules(describe_rules(counted)).width.contexts == 7
+    assert Rules.restored(counted.describe()).width.contexts == 7
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.methods.explorers import KnowledgeGradient, LookAhead
+from contextgap.methods.explorers.base import spread_over
 from contextgap.methods.explorers.knowledge_gradient import (
     _average_gains,
     _factors,
@@ -18,7 +19,6 @@ from contextgap.methods.explorers.knowledge_gradient import (
     distances,
     gain,
     highest_line,
-    spread_over,
 )
 from contextgap.studies.experiments import run
 from contextgap.studies.problems import Sinusoids

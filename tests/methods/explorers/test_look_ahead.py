@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.methods.explorers.knowledge_gradient import spread_over
+from contextgap.methods.explorers.base import spread_over
 from contextgap.models import ExactModel, TrackedModel
 from tests.methods.explorers import dense
 

@@ -289,7 +289,6 @@ class _Log:
         )
 
     def _kept(self, what: str, column: str) -> FloatArray:
-        """Return a column of numbers or truth values, of a log that is kept whole."""
         if not self.whole:
             raise ValueError(
                 f"{what} are for logs of which every row can be kept; this one has "
@@ -298,7 +297,6 @@ class _Log:
         return self.sheet.rewards(column, self.sheet.are_truths(column))
 
     def _truths(self, column: str) -> list[bool]:
-        """Return a column of truth values."""
         values = self._kept("censored rewards", column)
         for value, place in zip(values, self.sheet.places, strict=True):
             if value not in (0.0, 1.0):
@@ -308,7 +306,6 @@ class _Log:
 
 
 def _features(features: Mapping[Any, Any] | None, log: _Log) -> dict[str, Any]:
-    """Return the features of the arms that a log has, as a learner takes them."""
     if features is None:
         return {}
     if not log.whole:
@@ -418,7 +415,6 @@ def _reading(learner: Learner, codings: Sequence[Coding]) -> Learner:
 
 
 def _part(log: Observations, places: IntArray) -> Observations:
-    """Return some of a log's observations."""
     part = Observations(log.n_arms)
     part.extend(log.contexts[places], log.arms[places], log.rewards[places])
     if log.has_eligible:

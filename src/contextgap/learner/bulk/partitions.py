@@ -35,7 +35,6 @@ class Partition:
     size: int = 1  # about how many rows there are; unknown for a Dask DataFrame
 
     def blocks(self) -> Iterator[Sheet]:
-        """Yield the rows as tables."""
         if isinstance(self.rows, Part):
             yield from self.rows.blocks()
             return
@@ -92,8 +91,6 @@ def map_and_sum(
 
 
 class _Ticks:
-    """Counts rows."""
-
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._done, self._total, self._progress = 0, total, progress
 

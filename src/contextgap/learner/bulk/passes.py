@@ -75,7 +75,6 @@ class Sample:
         return np.sort(np.argsort(self.draws, kind="stable")[: self.most])
 
     def sheet(self) -> Sheet:
-        """Return the rows as one table."""
         return joined(self.sheets)
 
 
@@ -116,7 +115,6 @@ class Summary:
 
     @property
     def rows(self) -> int:
-        """How many rows have a reward."""
         return self.counts.total()
 
     def codings(self, kinds: Mapping[str, Kind]) -> tuple[Coding, ...]:
@@ -142,7 +140,6 @@ class Summarise:
     of_an_arm: int | None
 
     def __call__(self, partition: Any) -> Summary | None:
-        """Return the summary of a partition; None if it has no rows."""
         total, first = None, partition.first
         for sheet in partition.blocks():
             found = self._of(sheet, partition.number, first)
@@ -206,7 +203,6 @@ class Outermost:
         ).thinned()
 
     def thinned(self) -> Outermost:
-        """Return the same without rows that are not outermost."""
         lowest, highest = self.contexts.argmin(axis=0), self.contexts.argmax(axis=0)
         kept = np.unique(np.concatenate([lowest, highest]))
         return Outermost(self.contexts[kept], self.arms[kept], self.rewards[kept])
@@ -252,7 +248,6 @@ class Add:
     dictionary: Dictionary
 
     def __call__(self, partition: Any) -> Totals | None:
-        """Return the totals of a partition; None if it has no rows."""
         total = None
         for sheet in map(self.trials.rewarded, partition.blocks()):
             if len(sheet):

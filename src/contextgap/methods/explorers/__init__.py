@@ -7,10 +7,7 @@ from contextgap.methods.explorers.base import (
     Pick,
     Pool,
     ReferenceReader,
-    any_context,
-    as_numbers,
     check_reference,
-    choose_context,
     explore,
     least_pulled,
 )
@@ -51,10 +48,7 @@ __all__ = [
     "ReferenceReader",
     "TopTwoTS",
     "Uniform",
-    "any_context",
-    "as_numbers",
     "check_reference",
-    "choose_context",
     "explore",
     "least_pulled",
 ]

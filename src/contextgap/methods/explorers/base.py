@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.components import Component
 from contextgap.base.descriptors import lazy
 from contextgap.beliefs.belief import Belief
@@ -109,12 +110,8 @@ class Pool:
         (r, m, arms moved).
     means
         Given reference contexts in the same way, returns all arms' means there.
-    ridge
-        The regularisation: the variance of the noise.
-    rng
-        The one source of randomness.
-    shares
-        Whether a reward of one arm says something about the others.
+    ridge, rng, shares
+        As for ``Moment``.
     read
         Returns contexts as users write them as those that ``moves`` takes.
     costs
@@ -214,11 +211,6 @@ class Explorer(Component, ABC):
 
         .. versionadded:: 0.3
 
-        Parameters
-        ----------
-        moment
-            What is seen at this step.
-
         Examples
         --------
         >>> explorer = cg.explorers.Uniform(random=True)
@@ -244,6 +236,23 @@ class Explorer(Component, ABC):
         return any_context(pool)
 
 
+class GapExplorer(Explorer):
+    """A rule that tries an arm where a reward is needed most."""
+
+    def choose(self, pool: Pool) -> int:
+        """Return the context with the largest regret bound.
+
+        Where costs differ, it is the largest bound per cost of the leader or its challenger,
+        whichever is cheaper.
+        """
+        belief, bound = pool.belief, pool.belief.gap.min(axis=-1)
+        if pool.costs is not None:
+            both = np.stack([belief.leader, belief.challenger], axis=-1)
+            cheaper = np.take_along_axis(pool.costs, both, axis=-1).min(axis=-1)
+            bound = np.where(bound > 0, bound / cheaper, bound)
+        return int(bound.argmax())
+
+
 class ReferringExplorer(Explorer):
     """A rule that may be given reference contexts, ``references``, and names of their columns.
 
@@ -252,6 +261,13 @@ class ReferringExplorer(Explorer):
 
     references: Any
     columns: tuple[str, ...] | None
+    most: int
+
+    def _reference(self, seen: int, read: Callable[[Any], FloatArray]) -> IntArray | FloatArray:
+        """Return the given contexts, or places of up to ``most`` that were seen."""
+        if self.references is None:
+            return spread_over(seen, self.most)
+        return read(self.given_contexts)
 
     def _read_references(self) -> None:
         """Keep the rows of a table as plain values, so that files can hold them."""
@@ -274,6 +290,17 @@ class ReferringExplorer(Explorer):
         if self.references is None or self.columns is None:
             return self.references
         return [dict(zip(self.columns, row, strict=True)) for row in self.references]
+
+
+@lru_cache(maxsize=8)
+def spread_over(seen: int, most: int) -> IntArray:
+    """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``."""
+    # From one step to the next all places stay, one is added, or every second one is dropped, so
+    # that most of what was computed for them can be reused.
+    stride = 1
+    while seen > most * stride:
+        stride *= 2
+    return frozen(np.arange(0, seen, stride))  # the same array for all picks of a batch
 
 
 class DrawingExplorer(Explorer):
@@ -336,33 +363,21 @@ def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
 
 
 def any_context(pool: Pool) -> int:
-    """Return one of the contexts at random."""
     return int(pool.rng.integers(len(pool)))
 
 
 def choose_context(pool: Pool, explorer: Explorer) -> int:
     """Return the context of the pool that an explorer chooses, checked."""
-    row: Any = explorer.choose(pool)  # the explorer may be the user's own
-    if not isinstance(row, int | np.integer) or not 0 <= row < len(pool):
+    return _checked(explorer.choose(pool), len(pool), explorer, "choose", "row of a context")
+
+
+def _checked(place: Any, count: int, explorer: Explorer, method: str, what: str) -> int:
+    if not isinstance(place, int | np.integer) or not 0 <= place < count:  # a user's explorer
         raise ValueError(
-            f"{type(explorer).__name__}.choose must return the row of a context, "
-            f"0 to {len(pool) - 1}, got {row!r}"
+            f"{type(explorer).__name__}.{method} must return the {what}, 0 to {count - 1}, "
+            f"got {place!r}"
         )
-    return int(row)
-
-
-def largest_gap(pool: Pool) -> int:
-    """Return the context with the largest regret bound, where a reward is needed most.
-
-    Where costs differ, it is the largest bound per cost of the leader or its challenger, whichever
-    is cheaper.
-    """
-    bound = pool.belief.gap.min(axis=-1)
-    if pool.costs is not None:
-        both = np.stack([pool.belief.leader, pool.belief.challenger], axis=-1)
-        cheaper = np.take_along_axis(pool.costs, both, axis=-1).min(axis=-1)
-        bound = np.where(bound > 0, bound / cheaper, bound)
-    return int(bound.argmax())
+    return int(place)
 
 
 def least_pulled(moment: Moment) -> int:
@@ -380,11 +395,6 @@ def explore(moment: Moment, explorer: Explorer, burn_in: int) -> Pick:
         return Pick(arm, "burn-in, drawn" if early else explorer.reason, float(chances[arm]))
     if min(moment.pulls) < burn_in:
         return Pick(least_pulled(moment), "burn-in")
-    pick: Any = explorer.pick(moment)  # the explorer may be the user's own
-    if not isinstance(pick, int | np.integer) or not 0 <= pick < n_arms:
-        raise ValueError(
-            f"{type(explorer).__name__}.pick must return the position of an arm, "
-            f"0 to {n_arms - 1}, got {pick!r}"
-        )
+    pick = _checked(explorer.pick(moment), n_arms, explorer, "pick", "position of an arm")
     known = explorer.propensities(moment)
-    return Pick(int(pick), explorer.reason, None if known is None else float(known[pick]))
+    return Pick(pick, explorer.reason, None if known is None else float(known[pick]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_gap, least_pulled
+from contextgap.methods.explorers.base import Explorer, GapExplorer, Moment, least_pulled
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,7 @@ class Uniform(Explorer):
     reason: ClassVar[str] = "its turn"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.random, bool):
-            raise TypeError(f"random must be True or False, got {self.random!r}")
+        checks.truth("random", self.random)
 
     def pick(self, moment: Moment) -> int:
         """Return the arm pulled least so far, or a random one."""
@@ -68,10 +67,7 @@ class EpsilonGreedy(Explorer):
     reason: ClassVar[str] = "the highest mean, or now and then a random arm"
 
     def __post_init__(self) -> None:
-        decay = checks.at_least("decay", self.decay, 0, "a number between 0 and 1")
-        if decay > 1:
-            raise ValueError(f"decay must be a number between 0 and 1, got {self.decay!r}")
-        object.__setattr__(self, "decay", decay)
+        object.__setattr__(self, "decay", checks.share("decay", self.decay))
 
     def pick(self, moment: Moment) -> int:
         """Return a random arm with probability decay^t, else argmax of mean."""
@@ -136,7 +132,7 @@ class MaxVariance(Explorer):
 
 
 @dataclass(frozen=True)
-class Elimination(Explorer):
+class Elimination(GapExplorer):
     """Try the arm with the widest interval among those that may still be the best here.
 
     Examples
@@ -152,7 +148,3 @@ class Elimination(Explorer):
         """Return argmax of width over the arms that may be the best."""
         belief = moment.belief
         return int(np.where(belief.plausible, belief.half_width, -np.inf).argmax())
-
-    def choose(self, pool: Pool) -> int:
-        """Return the context whose leader has the largest gap."""
-        return largest_gap(pool)

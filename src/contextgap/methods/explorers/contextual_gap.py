@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from contextgap.beliefs.belief import leader_and_challenger
-from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_gap
+from contextgap.methods.explorers.base import GapExplorer, Moment
 
 
 @dataclass(frozen=True)
-class ContextualGap(Explorer):
+class ContextualGap(GapExplorer):
     """Try the leader or its challenger, whichever has the wider interval.
 
     Where arms share what they learn, or cost differently: whichever shrinks the variance of their
@@ -39,10 +39,6 @@ class ContextualGap(Explorer):
         leader, challenger = leader_and_challenger(belief.lower, belief.upper)
         first, second = sorted((leader, challenger))
         return second if belief.half_width[second] > belief.half_width[first] else first
-
-    def choose(self, pool: Pool) -> int:
-        """Return the context whose leader has the largest gap."""
-        return largest_gap(pool)
 
 
 def more_informative(moment: Moment, leader: int, challenger: int) -> int:

@@ -14,12 +14,12 @@ from typing import ClassVar
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_gap
+from contextgap.methods.explorers.base import GapExplorer, Moment
 from contextgap.methods.explorers.contextual_gap import more_informative
 
 
 @dataclass(frozen=True)
-class EBTC(Explorer):
+class EBTC(GapExplorer):
     """Try the highest mean or the arm least clearly worse, whichever says more about the two.
 
     .. versionadded:: 0.3
@@ -57,7 +57,3 @@ class EBTC(Explorer):
         # Where every lead is certain, the smallest.
         by = cost if np.isfinite(cost).any() else np.where(others, lead, np.inf)
         return more_informative(moment, leader, int(by.argmin()))
-
-    def choose(self, pool: Pool) -> int:
-        """Return the context with the largest regret bound."""
-        return largest_gap(pool)

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.arrays import FloatArray
+from contextgap.base.components import LATER
 from contextgap.methods.explorers.base import Explorer, Moment, Pool, ReferringExplorer
 from contextgap.methods.explorers.contextual_gap import ContextualGap
 
@@ -74,25 +75,17 @@ class KnowledgeGradient(ReferringExplorer):
     most: int = 200
     local: bool = False
     references: Any = field(default=None, repr=False)
-    columns: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
-    repeats: int = 1
+    columns: tuple[str, ...] | None = field(default=None, repr=False, compare=False, metadata=LATER)
+    repeats: int = field(default=1, metadata=LATER)
     reason: ClassVar[str] = "the highest expected gain for deployment"
 
     def __post_init__(self) -> None:
         checks.whole("most", self.most, least=1)
         checks.whole("repeats", self.repeats, least=1)
-        if not isinstance(self.local, bool):
-            raise TypeError(f"local must be True or False, got {self.local!r}")
+        checks.truth("local", self.local)
         if self.references is not None and self.local:
             raise ValueError("references must be None if local is True, which uses none")
         self._read_references()
-
-    def describe(self) -> dict[str, Any]:
-        described = super().describe()
-        for name, usual in (("columns", None), ("repeats", 1)):
-            if getattr(self, name) == usual:  # as it was before there was such a setting
-                del described[name]
-        return described
 
     def pick(self, moment: Moment) -> int:
         """Return argmax of the expected gain per cost, or what Contextual-Gap picks without any.
@@ -108,12 +101,10 @@ class KnowledgeGradient(ReferringExplorer):
 
     def gain(self, moment: Moment) -> FloatArray:
         """Return by how much trying each arm now is expected to raise the reward of deployment."""
-        if self.references is None:
-            ahead = moment.look_ahead(spread_over(0 if self.local else moment.seen, self.most))
-            mean, moves = ahead
-        else:
-            ahead = moment.look_ahead(moment.read(self.given_contexts))
-            mean, moves = ahead.mean[:-1], ahead.move[:-1]
+        reference = self._reference(0 if self.local else moment.seen, moment.read)
+        ahead = moment.look_ahead(reference)
+        counted = None if self.references is None else -1  # the current context is the last
+        mean, moves = ahead.mean[:counted], ahead.move[:counted]
         here = ahead.move[-1] if moves.ndim == 2 else ahead.move[-1].diagonal()
         # ``here`` is variance / √(variance + ridge).
         variance = 0.5 * here * (here + np.sqrt(here**2 + 4 * moment.ridge))
@@ -151,9 +142,7 @@ class KnowledgeGradient(ReferringExplorer):
                 lambda f: highest_line(means, moves * f[..., None]), variance, pool.ridge
             )
             return by_arm / costs
-        reference: IntArray | FloatArray = spread_over(len(pool), self.most)
-        if self.references is not None:
-            reference = pool.read(self.given_contexts)
+        reference = self._reference(len(pool), pool.read)
         mean, gains = pool.means(reference), np.zeros(variance.shape)
         away, times = distances(mean), _several(self.repeats)[:, None]
         for arm, own in enumerate(variance.T):
@@ -232,17 +221,6 @@ def _factors(variance: FloatArray, ridge: float, times: Any) -> FloatArray:
 def _average_line(mean: FloatArray, moves: FloatArray, factor: FloatArray) -> FloatArray:
     """Return averages of ``highest_line`` with moves times a factor for each thing tried."""
     return np.asarray(highest_line(mean, moves * factor[:, None]).mean(axis=0))
-
-
-@lru_cache(maxsize=8)
-def spread_over(seen: int, most: int) -> IntArray:
-    """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``."""
-    # From one step to the next all places stay, one is added, or every second one is dropped, so
-    # that most of what was computed for them can be reused.
-    stride = 1
-    while seen > most * stride:
-        stride *= 2
-    return frozen(np.arange(0, seen, stride))  # the same array for all picks of a batch
 
 
 def _average_gains(

@@ -17,7 +17,6 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.methods.explorers.base import DrawingExplorer, Moment, ReferringExplorer
-from contextgap.methods.explorers.knowledge_gradient import spread_over
 
 _SAME = 1e-9  # relative difference of variances that is rounding
 
@@ -66,10 +65,7 @@ class PlannedSampling(DrawingExplorer, ReferringExplorer):
 
     def propensities(self, moment: Moment) -> FloatArray:
         """Return in which share of the planner's steps each arm is the least known here."""
-        if self.references is None:
-            kernel = moment.kernel_at(spread_over(moment.seen, self.most))
-        else:
-            kernel = moment.kernel_at(moment.read(self.given_contexts))
+        kernel = moment.kernel_at(self._reference(moment.seen, moment.read))
         planned = len(kernel) - 1
         noise = moment.ridge * (1.0 if self.trials is None else planned / self.trials)
         return _votes(kernel, len(moment.pulls), noise)

@@ -36,10 +36,7 @@ class TopTwoTS(Explorer):
     reason: ClassVar[str] = "the best of a random draw, or its rival"
 
     def __post_init__(self) -> None:
-        keep = checks.at_least("keep", self.keep, 0, "a number between 0 and 1")
-        if keep > 1:
-            raise ValueError(f"keep must be a number between 0 and 1, got {self.keep!r}")
-        object.__setattr__(self, "keep", keep)
+        object.__setattr__(self, "keep", checks.share("keep", self.keep))
 
     def pick(self, moment: Moment) -> int:
         """Return the first draw's best arm, or redraw, up to 100 times, until another is best."""

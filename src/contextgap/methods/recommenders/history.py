@@ -83,7 +83,6 @@ class _Intervals:
         return np.asarray(np.minimum(highest - lowest, second - lower_of_highest))
 
     def gaps(self, steps: IntArray, contexts: IntArray) -> FloatArray:
-        """Return every arm's gap at one step per context, shape (contexts, arms)."""
         states = self._states[steps].T
         lower = [x[state, contexts] for x, state in zip(self._lower, states, strict=True)]
         upper = [x[state, contexts] for x, state in zip(self._upper, states, strict=True)]
@@ -148,8 +147,7 @@ def _intervals(
 class LookBack:
     """The smallest gap over the ``last`` steps, or over all if None, updated as steps happen.
 
-    Each step uses the prior mean of its time, whereas a policy with ``prior_mean="auto"`` looks
-    back with the current one.
+    Each step uses the prior mean of its time, not the current one as a policy does.
     """
 
     def __init__(self, last: int | None) -> None:
@@ -158,7 +156,6 @@ class LookBack:
 
     @property
     def empty(self) -> bool:
-        """Whether no step was taken in yet."""
         return not self._steps
 
     def add(self, belief: Belief) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -47,80 +47,59 @@ class Evidence(Protocol):
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
 
 
+@dataclass(eq=False)
 class ModelEvidence:
-    """The evidence that a model gives at contexts of shape (m, d).
+    """The evidence that a model gives at contexts of shape (m, d)."""
 
-    The look-back starts after ``burn_in_end`` observations, and ``seed`` is for rules that draw at
-    random. ``columns`` are places of the predictor's arms among those of a policy, by default all.
-    ``among`` says how many contexts are asked about in all, of which these may be a block.
-    """
+    predictor: Predictor
+    contexts: FloatArray
+    width: Width
+    burn_in_end: int  # after so many observations the look-back starts
+    seed: int  # for rules that draw at random
+    columns: Sequence[int] = ()  # places of the predictor's arms in a policy; by default all
+    among: int = 0  # contexts that are asked about in all, of which these may be a block
+    n_arms: int = field(init=False)
 
-    def __init__(
-        self,
-        predictor: Predictor,
-        contexts: FloatArray,
-        width: Width,
-        burn_in_end: int,
-        seed: int,
-        columns: Sequence[int] | None = None,
-        among: int = 0,
-    ) -> None:
-        self.contexts = contexts
-        self.n_arms = len(predictor.arms)
-        self.columns = range(self.n_arms) if columns is None else columns
-        self.seed = seed
-        self._predictor = predictor
-        self._width = width
-        self._burn_in_end = burn_in_end
-        self._among = among
+    def __post_init__(self) -> None:
+        self.n_arms = len(self.predictor.arms)
+        self.columns = self.columns or range(self.n_arms)
 
     def at(self, places: IntArray) -> ModelEvidence:
         """Return the evidence at some of the contexts."""
-        return ModelEvidence(
-            self._predictor,
-            self.contexts[places],
-            self._width,
-            self._burn_in_end,
-            self.seed,
-            self.columns,
-            len(places),
-        )
+        return replace(self, contexts=self.contexts[places], among=len(places))
 
     @lazy
     def belief(self) -> Belief:
         """What is believed now, contexts by arms."""
-        return Belief(self._predictor.posterior(self.contexts, self._among), self._width)
+        return Belief(self.predictor.posterior(self.contexts, self.among), self.width)
 
     @lazy
     def means(self) -> tuple[FloatArray, FloatArray] | None:
         """Means and bounds on their rounding errors; None where they are not cheap."""
-        return self._predictor.means(self.contexts)
+        return self.predictor.means(self.contexts)
 
     @property
     def bounds(self) -> tuple[Belief, Belief, FloatArray] | None:
         """Beliefs with the least and highest widths, and the means' rounding; None if not cheap."""
-        bounds = self._predictor.bounds(self.contexts)
+        bounds = self.predictor.bounds(self.contexts)
         if bounds is None:
             return None
-        model, arms = self._predictor.model, self._predictor.arms
+        model, arms = self.predictor.model, self.predictor.arms
         gain = model.information_gain(arms)
         least, most = (
-            Belief(Posterior(bounds.mean, std, gain, model.ridge, model.n_arms), self._width)
+            Belief(Posterior(bounds.mean, std, gain, model.ridge, model.n_arms), self.width)
             for std in (bounds.least, bounds.most)
         )
         return least, most, bounds.slack
 
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
-        model = self._predictor.model
-        if not isinstance(model, KeepsHistory):
-            raise TypeError(_no_history(model))
-        now = len(model)
-        since = min(self._burn_in_end, now)
+        model, now = _with_history(self.predictor.model), len(self.predictor.model)
+        since = min(self.burn_in_end, now)
         if last is not None:
             since = max(since, now + 1 - last)
-        arms = self._predictor.arms
-        return smallest_gap_in_history(model, self.contexts, arms, self._width, since)
+        arms = self.predictor.arms
+        return smallest_gap_in_history(model, self.contexts, arms, self.width, since)
 
 
 class Recommender(Component, ABC):
@@ -362,15 +341,17 @@ class SmallestGapInHistory(Recommender):
 
 def check_history(rule: Recommender, model: Model) -> None:
     """Raise ``TypeError`` if a rule looks back and the model does not keep its history."""
-    if isinstance(rule, SmallestGapInHistory) and not isinstance(model, KeepsHistory):
-        raise TypeError(_no_history(model))
+    if isinstance(rule, SmallestGapInHistory):
+        _with_history(model)
 
 
-def _no_history(model: Model) -> str:
-    return (
-        f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "
-        "does not keep its history; deploy by SmallestGap, or learn with points=None"
-    )
+def _with_history(model: Model) -> KeepsHistory:
+    if not isinstance(model, KeepsHistory):
+        raise TypeError(
+            f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "
+            "does not keep its history; deploy by SmallestGap, or learn with points=None"
+        )
+    return model
 
 
 def context_normals(contexts: FloatArray, arms: Sequence[int], seed: int) -> FloatArray:
