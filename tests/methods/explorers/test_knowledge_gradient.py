@@ -139,9 +139,9 @@ def gain_after(model, x, references, times):
 
 @pytest.mark.parametrize("name", REPEATED)
 def test_repeated_rewards_are_compared_by_their_gain_per_reward(name):
-    settings = {"kernel": cg.Gaussian(0.4), "ridge": 0.5, "prior_mean": 0.3}
+    settings = {"kernel": cg.Gaussian(0.4), "ridge": 2.0, "prior_mean": 0.3}
     learner = cg.Learner(4, method=method(REPEATED[name]), seed=11, **settings)
-    model, single = DenseModel(cg.Gaussian(0.4), 0.5, 4, 0.3), 0
+    model, single = DenseModel(cg.Gaussian(0.4), 2.0, 4, 0.3), 0
     explored = EXPLORE.take(np.arange(60))
     every_arm = (
         np.repeat(explored.contexts, 4, axis=0),
