@@ -287,7 +287,7 @@ class Watch:
         new = before + some, rows[some], mask
         unscored = [np.concatenate(pair) for pair in zip(self._unscored, new, strict=True)]
         at = spans.of(unscored[0])
-        first = np.flatnonzero((np.diff(at, prepend=-1) > 0) & (spans.sums[at, 2] == 0))
+        first = np.flatnonzero(np.append(True, at[1:] > at[:-1]) & (spans.sums[at, 2] == 0))
         self._unscored = unscored[0][first], unscored[1][first], unscored[2][first]
 
     def _score(self) -> None:
@@ -301,15 +301,19 @@ class Watch:
 
     def _bet(self, scores: FloatArray) -> FloatArray:
         """Bet on the scores of whole blocks, and return wealth after each row; the rest waits."""
+        if self.block == 1:
+            return self._bet_on(scores)
         waiting = np.concatenate([self._waiting, scores])
         count = len(waiting) // self.block
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
         whole, self._waiting = np.split(waiting, [count * self.block])
-        units = whole.reshape(count, self.block, self.scores.size)
-        units = units.mean(axis=1) if self.block > 1 else units[:, 0]
-        ties = uniforms(self.salt, self.wealth.rows, *units.shape)
+        units = whole.reshape(count, self.block, self.scores.size).mean(axis=1)
         before = self.wealth.total
-        return np.append(before, self.wealth.bet(self.ranks.p_values(units, ties)))[ends]
+        return np.append(before, self._bet_on(units))[ends]
+
+    def _bet_on(self, units: FloatArray) -> FloatArray:
+        ties = uniforms(self.salt, self.wealth.rows, *units.shape)
+        return self.wealth.bet(self.ranks.p_values(units, ties))
 
     def answer(self, rows: FloatArray, among: Mask | None = None) -> Answered:
         """Return what the policy answers at encoded contexts, and means of all arms.

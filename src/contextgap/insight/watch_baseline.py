@@ -73,12 +73,11 @@ class Scores(NamedTuple):
     ) -> FloatArray:
         """Return the scores of rows, shape (rows, size)."""
         kernel, everywhere = policy.kernel, np.arange(len(rows))
-        scores = np.empty((len(rows), self.size))
+        scores = np.empty((self.size, len(rows))).T
         # Squared distances in the kernel's feature space, to the nearest of the points.
         near = kernel(self.points, rows)
-        near *= -2.0
-        near += kernel.diagonal(self.points)[:, None]
-        scores[:, 0] = near.min(axis=0) + kernel.diagonal(rows)
+        near -= 0.5 * kernel.diagonal(self.points)[:, None]
+        scores[:, 0] = kernel.diagonal(rows) - 2.0 * near.max(axis=0)
         scores[:, 2] = own = mean[everywhere, arm]
         others = mean.T.copy() if among is None else np.where(among.T, mean.T, -np.inf)
         others[arm, everywhere] = -np.inf
