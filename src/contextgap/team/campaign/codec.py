@@ -255,7 +255,7 @@ def file_hash(log: str, content: bytes) -> str:
 
 
 def to_bytes(thing: Any) -> bytes:
-    """Return the ``.cgap`` file of a learner or a policy."""
+    """Return the ``.cgap`` file of a learner, a policy or a watch."""
     file = io.BytesIO()
     thing.save(file)
     return file.getvalue()

@@ -17,6 +17,8 @@ from urllib.parse import quote
 from fastapi import Query, Response
 
 from contextgap.base.labels import encode_label
+from contextgap.insight.watch import Watch
+from contextgap.insight.watch_report import WatchReport
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
@@ -229,9 +231,9 @@ async def recommend_by(
 async def watch(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return the report of the watch, which sees what the policy is asked from the first call on.
 
-    It is in memory: it begins anew when the service does.
+    It goes on after a restart. A kill loses at most 1000 of its rows, and no audit.
     """
-    found = await request.hosting.watch(campaign, policy)
+    found = (await request.hosting.watch(campaign, policy)).watch
     report = await asyncio.to_thread(found.report)
     return json_answer({"watch": report.describe(), "text": str(report)})
 
@@ -247,12 +249,12 @@ async def audit(
     bodies.check_size(request, body.contexts)
     found = await request.hosting.watch(campaign, policy)
 
-    def call() -> dict[str, Any]:
-        drawn = found.audit(read_json(body.contexts), body.k, against=body.against)
+    def call(watch: Watch) -> dict[str, Any]:
+        drawn = watch.audit(read_json(body.contexts), body.k, against=body.against)
         arms = _labels_json(drawn.arms)
         return {"places": drawn.places.tolist(), **arms, "weights": drawn.weights.tolist()}
 
-    return json_answer(await asyncio.to_thread(call))
+    return json_answer(await asyncio.to_thread(found.change, call))
 
 
 @router.post(
@@ -266,12 +268,12 @@ async def audited(
     bodies.check_size(request, body.contexts)
     found = await request.hosting.watch(campaign, policy)
 
-    def call() -> Any:
+    def call(watch: Watch) -> WatchReport:
         arms = bodies.read_tried(body.arms)
-        found.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
-        return found.report()
+        watch.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
+        return watch.report()
 
-    report = await asyncio.to_thread(call)
+    report = await asyncio.to_thread(found.change, call)
     return json_answer({"watch": report.describe(), "text": str(report)})
 
 
