@@ -34,7 +34,7 @@ from contextgap.insight.watch import Watch
 from contextgap.studies.problems.spacecraft import constants
 
 FALSE, CHANGE, WINDOW = 0.05, 10_000, 250
-DROP, MOST_AUDITS = 0.85, 60  # after 0.3, 0.45 and 0.6 were too small on seeds 0 to 15
+DROP, MOST_AUDITS = 0.75, 60  # of 40 runs with seeds 0 to 39, audits at random found it in 21
 WIDTHS = (14, 8, 8, 8, 7, 7, 8, 7, 7)
 Rows = tuple[np.ndarray, np.ndarray]  # contexts, and expected rewards of every arm
 

@@ -18,7 +18,6 @@ from fastapi import Query, Response
 
 from contextgap.base.labels import encode_label
 from contextgap.insight.watch import Watch
-from contextgap.insight.watch_report import WatchReport
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
@@ -63,7 +62,11 @@ _FROZEN = {
     "sha256": "9d81...",
     "recalled": [],
 }
-_WATCHED = {"watch": {"rows": 1200, "alarm": None, "evidence": 0.3}, "text": "1,200 rows ..."}
+_WATCHED = {
+    "watch": {"rows": 1200, "alarm": None, "evidence": 0.3},
+    "level": 20.0,
+    "text": "1,200 rows ...",
+}
 _AUDIT = {"places": [17, 3], "arms": ["hull", "boom"], "weights": [0.8, 1.6]}
 _TRIAL = {
     "id": 1,
@@ -234,8 +237,7 @@ async def watch(request: StrictRequest, campaign: CampaignName, policy: PolicyNa
     It goes on after a restart. A kill loses at most 1000 of its rows, and no audit.
     """
     found = (await request.hosting.watch(campaign, policy)).watch
-    report = await asyncio.to_thread(found.report)
-    return json_answer({"watch": report.describe(), "text": str(report)})
+    return json_answer(await asyncio.to_thread(_watch_json, found))
 
 
 @router.post(
@@ -268,13 +270,18 @@ async def audited(
     bodies.check_size(request, body.contexts)
     found = await request.hosting.watch(campaign, policy)
 
-    def call(watch: Watch) -> WatchReport:
+    def call(watch: Watch) -> dict[str, Any]:
         arms = bodies.read_tried(body.arms)
         watch.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
-        return watch.report()
+        return _watch_json(watch)
 
-    report = await asyncio.to_thread(found.change, call)
-    return json_answer({"watch": report.describe(), "text": str(report)})
+    return json_answer(await asyncio.to_thread(found.change, call))
+
+
+def _watch_json(watch: Watch) -> dict[str, Any]:
+    report = watch.report()
+    level = 1 / watch.failure_probability
+    return {"watch": report.describe(), "level": level, "text": str(report)}
 
 
 def _labels_json(found: Any) -> dict[str, Any]:
