@@ -30,7 +30,7 @@ from contextgap.insight.watch_baseline import (
     Scores,
     finite,
 )
-from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, short
+from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, deviations, short
 from contextgap.policy import Policy, Status
 from contextgap.policy.answers import expected_regret, own_std
 from contextgap.policy.fallback import Fallback
@@ -584,9 +584,8 @@ class Watch:
             return Alarm(row, since, sign, f"{most.column} {said}; explore there")
         most = max(moved, key=lambda each: abs(each.by))
         said = f"{changed} have changed {when}; {most.column} moved most"
-        return Alarm(
-            row, since, sign, f"{said}, by {most.by:+.2f} standard deviations: explore there"
-        )
+        by = f"by {deviations(most.by)} standard deviations"
+        return Alarm(row, since, sign, f"{said}, {by}: explore there")
 
     @synchronized
     def audit(

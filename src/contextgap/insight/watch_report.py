@@ -235,7 +235,8 @@ class WatchReport:
         shares |= {f"arm {short(arm)}": pair for arm, pair in self.decisions.items()}
         found += [(name, _percent(now), _percent(then)) for name, (now, then) in shares.items()]
         found += [
-            (f"{short(each.column)} moved by", f"{each.by:+.2f} std", "") for each in self.moved[:5]
+            (f"{short(each.column)} moved by", f"{deviations(each.by)} std", "")
+            for each in self.moved[:5]
         ]
         return found
 
@@ -303,7 +304,14 @@ def _percent(share: float) -> str:
 def short(label: Any) -> str:
     """Return a label or a name that fits into a column."""
     text = str(label)
-    return text if len(text) <= 24 else text[:23] + "…"
+    if len(text) <= 24:
+        return text
+    return f"{text[:11]}…{text[-12:]}"  # names often differ at their ends
+
+
+def deviations(by: float) -> str:
+    """Return a number of standard deviations in words."""
+    return f"{by:+.2f}" if abs(by) < 1e4 else f"{by:+.1e}"
 
 
 def _wrapped(lines: list[str]) -> list[str]:
