@@ -38,7 +38,6 @@ from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
-_TOGETHER = 64  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
 _EARLY = 1000.0  # rows after which a change counts as late
@@ -250,7 +249,7 @@ class Watch:
             found = found._replace(arm=arm)
         self._held.append((rows, found, among))
         self.rows += len(rows)
-        if self.rows - self._spans.rows >= _TOGETHER:
+        if self.rows - self._spans.rows >= MOST:  # unless somebody reads before
             self._take_held()
         arms = self.policy.arms
         return arms[int(found.arm[0])] if single else label_array(arms, found.arm)

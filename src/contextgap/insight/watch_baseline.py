@@ -31,7 +31,7 @@ STATISTICS = {
 COLUMNS = 4
 """Numbers of contexts that are bet on, at most."""
 MOST = 3000
-"""Contexts of the log that scores are compared with, at most."""
+"""Contexts of the log that scores are compared with, and rows that are scored at once, at most."""
 FEWEST = 20
 """Contexts, or blocks of them, that make a baseline, and rewards of an arm that is audited."""
 _OFTEN = 3  # observations of one context, which one more of them hardly changes
