@@ -23,7 +23,6 @@ from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (
     FEWEST,
-    MOST,
     STATISTICS,
     Answered,
     LeftOut,
@@ -38,6 +37,7 @@ from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
+_TOGETHER = 6000  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
 _EARLY = 1000.0  # rows after which a change counts as late
@@ -249,7 +249,7 @@ class Watch:
             found = found._replace(arm=arm)
         self._held.append((rows, found, among))
         self.rows += len(rows)
-        if self.rows - self._spans.rows >= MOST:  # unless somebody reads before
+        if self.rows - self._spans.rows >= _TOGETHER:
             self._take_held()
         arms = self.policy.arms
         return arms[int(found.arm[0])] if single else label_array(arms, found.arm)
@@ -266,8 +266,8 @@ class Watch:
             every = np.ones(len(self.policy.arms), dtype=bool)
             masks = [np.tile(every, (len(x), 1)) if mask is None else mask for x, _, mask in held]
             among = np.concatenate(masks)
-        for first in range(0, len(rows), MOST):
-            part = slice(first, first + MOST)
+        for first in range(0, len(rows), _TOGETHER):
+            part = slice(first, first + _TOGETHER)
             answered = Answered(found.arm[part], found.mean[part], found.status[part])
             self._take(rows[part], answered, None if among is None else among[part])
 

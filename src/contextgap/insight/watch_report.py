@@ -277,7 +277,7 @@ class Spans:
         ends = np.append(self.ends, self.rows + np.arange(1, len(noted) + 1))
         # Where a span ends does not depend on when rows came together.
         unit = np.left_shift(1, np.log2(np.maximum(1, (ends[-1] - ends) / _FINE)).astype(np.intp))
-        last = np.flatnonzero(ends % unit == 0)
+        last = np.flatnonzero(ends & (unit - 1) == 0)
         firsts = np.append(0, last[:-1] + 1)
         self.ends = ends[last]
         self.sums = np.add.reduceat(np.concatenate([self.sums, noted]), firsts)
