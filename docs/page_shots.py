@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import numpy as np
 import pandas as pd
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -92,8 +93,6 @@ def fill(page: Page) -> None:
     why.get_by_role("button", name="Explain").click()
     page.locator(".answer").wait_for()
     page.locator(".facts div").first.wait_for()
-    page.get_by_role("button", name="Watch first flight").click()
-    page.locator("pre").wait_for()
     page.evaluate("window.scrollTo(0, 0)")
     page.wait_for_timeout(1500)
 
@@ -110,6 +109,34 @@ def shoot(browser: Browser, address: str, ending: str, width: int, most: int, sc
     print(f"written to {path.name}")
 
 
+def ask(address: str) -> None:
+    """Ask a watched policy, at contexts like those explored, and then at warmer ones; audit it."""
+    rng, path = np.random.default_rng(3), f"v1/campaigns/{quote(NAME)}/policies/first flight"
+    with httpx.Client(base_url=address, timeout=60) as http:
+        http.get(f"{path}/watch").raise_for_status()
+        for number in range(14):
+            rows = [draw(rng) for _ in range(100)]
+            if number > 11:
+                rows = [row | {"temperature": float(rng.uniform(30, 50))} for row in rows]
+            http.post(f"{path}/recommend", json={"contexts": rows}).raise_for_status()
+        drawn = http.post(f"{path}/watch/audit", json={"contexts": rows, "k": 8}).json()
+        measured = [rows[place] for place in drawn["places"]]
+        pairs = zip(measured, drawn["arms"], strict=True)
+        rewards = [min(max(reward(each, arm, rng), 0.0), 1.0) for each, arm in pairs]
+        told = {"contexts": measured, "rewards": rewards, **drawn}
+        del told["places"]
+        http.post(f"{path}/watch/tell", json=told).raise_for_status()
+
+
+def shoot_policy(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{address}/#/campaigns/{quote(NAME)}/policies/first%20flight")
+    page.locator(".chart").first.wait_for()
+    page.wait_for_timeout(1500)
+    page.screenshot(path=IMAGES / "policy-page.png", full_page=True)
+    print("written to policy-page.png")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         database = f"sqlite:///{Path(folder) / 'bench.db'}?synchronous=normal"
@@ -118,6 +145,8 @@ def main() -> None:
             executable_path="/usr/bin/chromium", args=["--no-sandbox"]
         )
         with serving(database) as address:
+            ask(address)
+            shoot_policy(browser, address)
             shoot(browser, address, "", 1280, 3400, "light")
             shoot(browser, address, "-dark", 1280, 1150, "dark")
             shoot(browser, address, "-400", 400, 2300, "light")

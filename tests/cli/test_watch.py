@@ -52,6 +52,18 @@ def test_an_alarm_says_what_to_do_and_is_an_exit_code(policy, tmp_path):
     assert found["alarm"]["row"] == watch.alarm.row > 300
 
 
+def test_blocks_are_those_of_a_baseline(policy, tmp_path):
+    file = written(tmp_path / "a.csv", 200, 0.0)
+    usual = written(tmp_path / "b.csv", 400, 0.0, seed=2)
+    said = call("watch", policy, file, "--block", 10, code=2).output
+    assert "at least 20 different blocks of 10 rows, got 11; pass more as baseline" in said
+    blocks = ("--block", 10, "--baseline", usual, "--json")
+    found = json.loads(call("watch", policy, file, *blocks).output)
+    watch = cg.Policy.load(policy).watch(block=10, baseline=pd.read_csv(usual)[["load", "spin"]])
+    watch.see(pd.read_csv(file)[["load", "spin"]])
+    assert found == json.loads(json.dumps(watch.report().describe()))
+
+
 def test_wrong_settings_are_one_line(policy, tmp_path):
     file = written(tmp_path / "a.csv", 10, 0.0)
     said = call("watch", policy, file, "--failure-probability", 2, code=2).output

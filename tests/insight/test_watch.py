@@ -263,6 +263,18 @@ def test_a_column_that_moves_slightly_is_found_and_named():
     assert str(watch.alarm).startswith("values of heat have changed since row ")
 
 
+def test_long_names_and_huge_shifts_can_be_read():
+    names = [f"magnetometer of the {side} panel, raw" for side in ("left", "right")]
+    watch = learnt(columns=names).freeze().watch()
+    watch.see(fresh(20, 1) * [1.0, 1e300])
+    said = str(watch)
+    assert max(map(len, said.splitlines())) <= 80
+    assert "magnetomete…t panel, raw moved by" in said
+    report = watch.report()
+    assert report.moved[0].column == names[1]
+    assert abs(report.moved[0].by) > 1e200
+
+
 def test_shares_over_time_add_up_whatever_is_merged():
     watch = learnt().freeze().watch()
     x = fresh(1000, 6) * 1.5

@@ -206,6 +206,12 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
         raise ValueError(sheet.located(error)) from None
 
 
+def _whole(path: Path, policy: Policy, separator: str | None) -> Encoded:
+    """Return all contexts of a table."""
+    parts = [encoded_in(sheet, policy).rows for sheet in read_blocks(path, separator)]
+    return Encoded(np.concatenate(parts), policy.state.schema)
+
+
 def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
     sheet = read_sheet(path)
     names = [name for name in sheet.columns if name != arm]
@@ -550,6 +556,10 @@ def watch_command(
         int,
         typer.Option(help="Consecutive rows that form one unit, for rows in time order.", min=1),
     ] = 1,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="A table to compare with, if not the contexts that were learnt from."),
+    ] = None,
     eligible: EligibleColumn = None,
     figure: Annotated[Path | None, typer.Option(help="A .png or .svg file to draw.")] = None,
     state: Annotated[
@@ -563,8 +573,10 @@ def watch_command(
     from contextgap.insight import plot
     from contextgap.insight.watch import Watch
 
-    watch = rule.watch(failure_probability, block=block)
-    if state is not None and state.exists():
+    if state is None or not state.exists():
+        given = None if baseline is None else _whole(baseline, rule, separator)
+        watch = rule.watch(failure_probability, block=block, baseline=given)
+    else:
         watch = Watch.load(state, rule)
         if (watch.failure_probability, watch.block) != (failure_probability, block):
             raise ValueError(

@@ -23,14 +23,13 @@ from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (
     FEWEST,
-    MOST,
     STATISTICS,
     Answered,
     LeftOut,
     Scores,
     finite,
 )
-from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, short
+from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, deviations, short
 from contextgap.policy import Policy, Status
 from contextgap.policy.answers import expected_regret, own_std
 from contextgap.policy.fallback import Fallback
@@ -38,7 +37,7 @@ from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
-_TOGETHER = 64  # rows that are scored at once, unless somebody reads before
+_TOGETHER = 6000  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
 _EARLY = 1000.0  # rows after which a change counts as late
@@ -267,8 +266,8 @@ class Watch:
             every = np.ones(len(self.policy.arms), dtype=bool)
             masks = [np.tile(every, (len(x), 1)) if mask is None else mask for x, _, mask in held]
             among = np.concatenate(masks)
-        for first in range(0, len(rows), MOST):
-            part = slice(first, first + MOST)
+        for first in range(0, len(rows), _TOGETHER):
+            part = slice(first, first + _TOGETHER)
             answered = Answered(found.arm[part], found.mean[part], found.status[part])
             self._take(rows[part], answered, None if among is None else among[part])
 
@@ -287,7 +286,7 @@ class Watch:
         new = before + some, rows[some], mask
         unscored = [np.concatenate(pair) for pair in zip(self._unscored, new, strict=True)]
         at = spans.of(unscored[0])
-        first = np.flatnonzero((np.diff(at, prepend=-1) > 0) & (spans.sums[at, 2] == 0))
+        first = np.flatnonzero(np.append(True, at[1:] > at[:-1]) & (spans.sums[at, 2] == 0))
         self._unscored = unscored[0][first], unscored[1][first], unscored[2][first]
 
     def _score(self) -> None:
@@ -301,15 +300,19 @@ class Watch:
 
     def _bet(self, scores: FloatArray) -> FloatArray:
         """Bet on the scores of whole blocks, and return wealth after each row; the rest waits."""
+        if self.block == 1:
+            return self._bet_on(scores)
         waiting = np.concatenate([self._waiting, scores])
         count = len(waiting) // self.block
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
         whole, self._waiting = np.split(waiting, [count * self.block])
-        units = whole.reshape(count, self.block, self.scores.size)
-        units = units.mean(axis=1) if self.block > 1 else units[:, 0]
-        ties = uniforms(self.salt, self.wealth.rows, *units.shape)
+        units = whole.reshape(count, self.block, self.scores.size).mean(axis=1)
         before = self.wealth.total
-        return np.append(before, self.wealth.bet(self.ranks.p_values(units, ties)))[ends]
+        return np.append(before, self._bet_on(units))[ends]
+
+    def _bet_on(self, units: FloatArray) -> FloatArray:
+        ties = uniforms(self.salt, self.wealth.rows, *units.shape)
+        return self.wealth.bet(self.ranks.p_values(units, ties))
 
     def answer(self, rows: FloatArray, among: Mask | None = None) -> Answered:
         """Return what the policy answers at encoded contexts, and means of all arms.
@@ -580,9 +583,8 @@ class Watch:
             return Alarm(row, since, sign, f"{most.column} {said}; explore there")
         most = max(moved, key=lambda each: abs(each.by))
         said = f"{changed} have changed {when}; {most.column} moved most"
-        return Alarm(
-            row, since, sign, f"{said}, by {most.by:+.2f} standard deviations: explore there"
-        )
+        by = f"by {deviations(most.by)} standard deviations"
+        return Alarm(row, since, sign, f"{said}, {by}: explore there")
 
     @synchronized
     def audit(

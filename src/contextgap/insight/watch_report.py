@@ -235,7 +235,8 @@ class WatchReport:
         shares |= {f"arm {short(arm)}": pair for arm, pair in self.decisions.items()}
         found += [(name, _percent(now), _percent(then)) for name, (now, then) in shares.items()]
         found += [
-            (f"{short(each.column)} moved by", f"{each.by:+.2f} std", "") for each in self.moved[:5]
+            (f"{short(each.column)} moved by", f"{deviations(each.by)} std", "")
+            for each in self.moved[:5]
         ]
         return found
 
@@ -276,7 +277,7 @@ class Spans:
         ends = np.append(self.ends, self.rows + np.arange(1, len(noted) + 1))
         # Where a span ends does not depend on when rows came together.
         unit = np.left_shift(1, np.log2(np.maximum(1, (ends[-1] - ends) / _FINE)).astype(np.intp))
-        last = np.flatnonzero(ends % unit == 0)
+        last = np.flatnonzero(ends & (unit - 1) == 0)
         firsts = np.append(0, last[:-1] + 1)
         self.ends = ends[last]
         self.sums = np.add.reduceat(np.concatenate([self.sums, noted]), firsts)
@@ -303,7 +304,14 @@ def _percent(share: float) -> str:
 def short(label: Any) -> str:
     """Return a label or a name that fits into a column."""
     text = str(label)
-    return text if len(text) <= 24 else text[:23] + "…"
+    if len(text) <= 24:
+        return text
+    return f"{text[:11]}…{text[-12:]}"  # names often differ at their ends
+
+
+def deviations(by: float) -> str:
+    """Return a number of standard deviations in words."""
+    return f"{by:+.2f}" if abs(by) < 1e4 else f"{by:+.1e}"
 
 
 def _wrapped(lines: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ class Running:
 
 @contextmanager
 def serving(database, log, *options, tokens=False, slow=()) -> Iterator[Running]:
-    """Run a service while the block runs; it must stop in good order.
+    """Run a service while the block runs; it must stop in good order, unless the block kills it.
 
     ``slow`` are methods of campaigns that take ten minutes in this service.
     """
@@ -74,9 +75,10 @@ def serving(database, log, *options, tokens=False, slow=()) -> Iterator[Running]
         with running.http:
             yield running
     finally:
+        killed = process.poll() == -signal.SIGKILL
         process.terminate()
         process.stdout.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=60) == (-signal.SIGKILL if killed else 0)
 
 
 def in_process(database, *requests, **settings):

@@ -313,6 +313,34 @@ def test_a_frozen_policy_is_downloaded_and_decides(page, campaign, tmp_path, rng
     assert list(loaded.recommend(contexts)) == list(frozen.recommend(contexts))
 
 
+def test_a_deployed_policy_has_a_page(page, campaign, address, rng):
+    campaign.freeze("in use")
+    policies = page.get_by_role("region", name="Policies", exact=True)
+    policies.scroll_into_view_if_needed()
+    policies.get_by_role("link", name="Watch in use").click()
+    audits = page.get_by_role("region", name="Audits", exact=True)
+    playwright.expect(audits).to_contain_text("No reward was measured yet", timeout=WAIT)
+    assert page.locator(".verdict").inner_text() == "No alarm."
+    path = f"{address}/v1/campaigns/{quote(NAME, safe='')}/policies/in%20use"
+    rows = [draw(rng) | {"temperature": 30.0} for _ in range(100)]
+    arms = httpx.post(f"{path}/recommend", json={"contexts": rows}).json()["arms"]
+    audit = {"contexts": rows[:2], "arms": arms[:2], "rewards": [0.1, 0.1]}
+    report = httpx.post(f"{path}/watch/tell", json=audit).json()["watch"]
+    playwright.expect(tile(page, "Rows")).to_have_text("100", timeout=WAIT)
+    said = page.locator(".verdict").inner_text()
+    assert said == f"Alarm: {report['alarm']['advice']}."
+    assert "temperature is outside what was seen" in said
+    playwright.expect(audits).to_contain_text("value of the policy")
+    shift = numbers(page, "Shift")
+    assert shift[0] == ["up to row", "evidence"]
+    assert shift[1][-1][0] == "100"
+    traffic = page.get_by_role("region", name="Traffic", exact=True)
+    assert "temperature" in traffic.inner_text()
+    assert page.title() == f"in use · {NAME} · contextgap"
+    page.get_by_role("link", name=NAME).click()
+    page.wait_for_selector(".live.on")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_screen_scrolls_tables_and_not_the_page(open_page, address, scheme):
     page = open_page(address, width=400, scheme=scheme)

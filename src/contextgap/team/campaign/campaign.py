@@ -25,6 +25,7 @@ from sqlalchemy import Connection
 
 from contextgap.base import checks
 from contextgap.base.labels import Label, check_new_label, decode_label, encode_label
+from contextgap.insight.watch import Watch
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
@@ -660,6 +661,38 @@ def load_policy(database: Database, campaign: str, name: str) -> Policy:
     store = find_store(database, campaign)
     with store.reading() as connection:
         return _load(store, connection, _find_policy(store, connection, name))
+
+
+def load_watch(database: Database, campaign: str, name: str, policy: Policy) -> Watch | None:
+    """Return the watch that was kept over a frozen policy; None if there is none."""
+    store = find_store(database, campaign)
+    with store.reading() as connection:
+        number = _find_policy(store, connection, name).number
+        if number not in store.files(connection, "watch"):
+            return None
+        content = store.read_file(connection, "watch", number)
+    return Watch.load(content, policy)
+
+
+def save_watch(database: Database, campaign: str, name: str, watch: Watch) -> None:
+    """Keep a watch over a frozen policy, in the place of what was kept before."""
+    store, content = find_store(database, campaign), codec.to_bytes(watch)
+    with store.locked() as connection:
+        event = _find_policy(store, connection, name)
+        store.remove_files(connection, "watch", [event.number])
+        store.write_file(connection, "watch", (event.number, event.hash), content)
+
+
+def watched_policies(database: Database) -> list[tuple[str, str]]:
+    """Return the campaigns and names of policies whose watches were kept."""
+    found = []
+    for campaign in campaign_names(database):
+        store = find_store(database, campaign)
+        with store.reading() as connection:
+            numbers = store.files(connection, "watch")
+            events = [store.event(connection, number) for number in numbers]
+        found += [(campaign, event.request["name"]) for event in events]
+    return found
 
 
 def _how(request: Mapping[str, Any]) -> tuple[Label | None, float | None]:

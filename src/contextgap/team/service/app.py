@@ -55,6 +55,7 @@ from contextgap.team.service.routing import (
 
 _READERS = 16  # threads that read policies, names and what the page shows
 _DAY = 86_400.0  # seconds
+_SAVING = 1.0  # seconds after which watches are saved
 _ROWS_AT_ONCE = 100.0  # seconds of rows that may be sent at once
 # Browsers take answers for what they are, and do not keep them.
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
@@ -79,7 +80,7 @@ class Service:
         rows, new = settings.row_rate, settings.campaign_rate
         self.rows_rate = Rates("contexts", rows, _ROWS_AT_ONCE * rows)
         self.campaigns_rate = Rates("new campaigns", new / _DAY, new)
-        self.metrics = monitoring.Metrics(self.hosting.waiting, self.hosting.watches)
+        self.metrics = monitoring.Metrics(self.hosting.waiting, self.hosting.watched)
         self.stopping = False
         self.ended = True  # whether nothing is computed any more, after the end
         self.standings = Standings(opened)
@@ -239,11 +240,12 @@ def create_app(
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_READERS, "reading"))
-    task = asyncio.create_task(_refresh_tokens(service))
+    tasks = [asyncio.create_task(each(service)) for each in (_refresh_tokens, _keep_watches)]
     scipy_cdist()  # now, and not while somebody waits
     yield
     service.stopping = True
-    task.cancel()
+    for task in tasks:
+        task.cancel()
     await asyncio.to_thread(service.close)
 
 
@@ -255,6 +257,17 @@ async def _refresh_tokens(service: Service) -> None:
         except Exception as error:
             logger.warning("cannot read tokens", extra={"fields": {"why": str(error)}})
         await asyncio.sleep(REFRESH)
+
+
+async def _keep_watches(service: Service) -> None:
+    """Go on with the watches that the database keeps, and save them every second."""
+    try:
+        await service.hosting.restore_watches()
+    except Exception as error:  # when their policies are used, it is tried again
+        logger.warning("cannot read watches", extra={"fields": {"why": str(error)}})
+    while True:
+        await asyncio.sleep(_SAVING)
+        await service.hosting.save_watches()
 
 
 async def _answer(_: Request, error: Exception) -> Response:

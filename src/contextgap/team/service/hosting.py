@@ -15,14 +15,22 @@ from typing import Any, NamedTuple, TypeVar
 from contextgap.insight.watch import Watch
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import Campaign, NotFoundError, calling
-from contextgap.team.campaign.campaign import load_policy, together
+from contextgap.team.campaign.campaign import (
+    load_policy,
+    load_watch,
+    save_watch,
+    together,
+    watched_policies,
+)
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.access import Settings, busy
+from contextgap.team.service.monitoring import logger
 
 R = TypeVar("R")
 # Threads that begin campaigns, and that make policies again from the log.
 CREATING, REBUILDING = 4, 1
+UNSAVED = 1000  # rows of a watch that a kill may lose, of those whose answers were sent
 _TOGETHER = 64  # requests in one commit
 Call = Callable[[Campaign], Any]
 
@@ -133,6 +141,55 @@ def _answer(jobs: Sequence[Job], results: Sequence[Any]) -> None:
             job.future.set_result(result)
 
 
+class KeptWatch:
+    """A watch over a frozen policy that the database keeps, so that it outlives the service."""
+
+    def __init__(self, watch: Watch, save: Callable[[Watch], None], *, new: bool) -> None:
+        self.watch = watch
+        self._save = save
+        self._calls = 0  # that changed more than rows
+        self._saved = (-1 if new else watch.rows), 0  # rows and calls, as of the last time
+        self._failing = False
+        self._lock = threading.Lock()
+
+    @property
+    def changed(self) -> bool:
+        return self._saved != (self.watch.rows, self._calls)
+
+    def see(self, contexts: Any, *, eligible: Any) -> Any:
+        """Take in contexts; save the watch if a kill would lose more rows than ``UNSAVED``."""
+        found = self.watch.see(contexts, eligible=eligible)
+        if self.watch.rows - self._saved[0] > UNSAVED and not self._failing:
+            self.save()
+        return found
+
+    def change(self, call: Callable[[Watch], R]) -> R:
+        """Make a call that changes more than rows; save the watch before it is answered."""
+        result = call(self.watch)
+        with self._lock:
+            self._calls += 1
+        self.save()
+        return result
+
+    def save(self) -> bool:
+        """Save what changed; return whether the database has it."""
+        with self._lock:
+            if self.changed:
+                state = self.watch.rows, self._calls
+                try:
+                    self._save(self.watch)
+                except Exception as error:  # a decision does not fail for it; it is tried again
+                    self._failing = True
+                    _warn("cannot save a watch", error)
+                    return False
+                self._saved, self._failing = state, False
+            return True
+
+
+def _warn(what: str, why: BaseException) -> None:
+    logger.warning(what, extra={"fields": {"why": str(why)}})
+
+
 async def _run_in(threads: ThreadPoolExecutor, make: Callable[[], R]) -> R:
     return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, make)
 
@@ -145,7 +202,8 @@ class Hosting:
         self._settings = settings
         self._workers: OrderedDict[str, Worker] = OrderedDict()
         self._policies: OrderedDict[tuple[str, str], Policy] = OrderedDict()
-        self.watches: OrderedDict[tuple[str, str], Watch] = OrderedDict()  # by campaign and policy
+        self.watches: dict[tuple[str, str], KeptWatch] = {}  # of policies in memory
+        self._loading: dict[tuple[str, str], asyncio.Task[Policy]] = {}
         self._lock = threading.Lock()
         self._closing = False
         self.pace: dict[str, float] = {}  # seconds that each context of a campaign's last ask took
@@ -182,25 +240,64 @@ class Hosting:
         return tuple(await asyncio.to_thread(campaign_names, self.database))
 
     async def policy(self, campaign: str, name: str) -> Policy:
-        found = self._policies.get((campaign, name))
-        if found is None:
-            found = await asyncio.to_thread(load_policy, self.database, campaign, name)
-            self._policies[campaign, name] = found
-            while len(self._policies) > self._settings.policies:
-                self._policies.popitem(last=False)
-        else:
-            self._policies.move_to_end((campaign, name))
-        return found
+        key = campaign, name
+        if (found := self._policies.get(key)) is not None:
+            self._policies.move_to_end(key)
+            return found
+        if key not in self._loading:
+            self._loading[key] = asyncio.create_task(self._load(key))
+            self._loading[key].add_done_callback(lambda _: self._loading.pop(key))
+        return await asyncio.shield(self._loading[key])
 
-    async def watch(self, campaign: str, name: str) -> Watch:
+    async def watch(self, campaign: str, name: str) -> KeptWatch:
         """Return the watch over a frozen policy, which begins when it is first asked for."""
         policy = await self.policy(campaign, name)
         if (campaign, name) not in self.watches:
             made = await asyncio.to_thread(policy.watch)
-            self.watches.setdefault((campaign, name), made)
-            while len(self.watches) > self._settings.policies:
-                self.watches.popitem(last=False)
+            kept = self._keep((campaign, name), made, new=True)
+            await asyncio.to_thread(kept.save)
         return self.watches[campaign, name]
+
+    async def restore_watches(self) -> None:
+        """Go on with the watches that the database keeps."""
+        known = await asyncio.to_thread(watched_policies, self.database)
+        for key in known[-self._settings.policies :]:
+            try:
+                await self.policy(*key)
+            except Exception as error:
+                _warn("cannot go on with a watch", error)
+
+    async def save_watches(self) -> None:
+        for kept in list(self.watches.values()):
+            if kept.changed:
+                await asyncio.to_thread(kept.save)
+
+    def watched(self) -> dict[tuple[str, str], Watch]:
+        """Return watches by campaign and policy."""
+        return {key: kept.watch for key, kept in list(self.watches.items())}
+
+    async def _load(self, key: tuple[str, str]) -> Policy:
+        found = await asyncio.to_thread(load_policy, self.database, *key)
+        try:
+            watch = await asyncio.to_thread(load_watch, self.database, *key, found)
+        except ValueError as error:  # altered, or of another release: a new one has to begin
+            _warn("cannot go on with a watch", error)
+            watch = None
+        while len(self._policies) >= self._settings.policies:
+            oldest = next(iter(self._policies))
+            kept = self.watches.get(oldest)
+            if kept is None or not kept.changed or not await asyncio.to_thread(kept.save):
+                self._policies.pop(oldest, None)
+                self.watches.pop(oldest, None)
+        self._policies[key] = found
+        if watch is not None:
+            self._keep(key, watch, new=False)
+        return found
+
+    def _keep(self, key: tuple[str, str], watch: Watch, *, new: bool) -> KeptWatch:
+        """Return the watch over a policy: this one, unless there is one by now."""
+        made = KeptWatch(watch, partial(save_watch, self.database, *key), new=new)
+        return self.watches.setdefault(key, made)
 
     def waiting(self) -> dict[str, int]:
         with self._lock:
@@ -216,6 +313,8 @@ class Hosting:
         for worker in workers:
             worker.stop()
         ended = [worker.join(until - time.monotonic()) for worker in workers]
+        for kept in list(self.watches.values()):
+            kept.save()
         self.database.close()
         return all(ended)
 

@@ -106,10 +106,10 @@ class Metrics:
     def __init__(
         self,
         waiting: Callable[[], Mapping[str, int]],
-        watches: Mapping[tuple[str, str], Watch],
+        watched: Callable[[], Mapping[tuple[str, str], Watch]],
     ) -> None:
         self._registry = registry = CollectorRegistry()
-        registry.register(_Watches(watches))
+        registry.register(_Watches(watched))
         labels = ["method", "route", "status"]
         about = "Requests that were answered."
         requests = Counter("contextgap_requests", about, labels, registry=registry)
@@ -141,13 +141,13 @@ class Metrics:
 class _Watches(Collector):
     """What watches over frozen policies know; as many series as policies are watched."""
 
-    def __init__(self, watches: Mapping[tuple[str, str], Watch]) -> None:
-        self._watches = watches
+    def __init__(self, watched: Callable[[], Mapping[tuple[str, str], Watch]]) -> None:
+        self._watched = watched
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the numbers of every watch."""
         labels = ["campaign", "policy"]
-        reports = [(list(names), watch.report()) for names, watch in [*self._watches.items()]]
+        reports = [(names, watch.report()) for names, watch in self._watched().items()]
         for name, about, read in (
             ("rows", "Rows that a watched policy was asked about.", lambda r: r.rows),
             ("evidence", "Wealth of the bets that contexts have changed.", lambda r: r.evidence),
@@ -186,7 +186,8 @@ async def readyz(request: StrictRequest) -> Response:
 @router.on("GET /metrics", "read", "Counts for Prometheus", "contextgap_requests_total ...")
 async def metrics(request: StrictRequest) -> Response:
     """Return what the service counts."""
-    return Response(request.service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    text = await asyncio.to_thread(request.service.metrics.text)  # it waits for busy watches
+    return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 @router.on("GET /openapi.json", None, "This document")

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from fastapi import Depends, Query, Response
 
 from contextgap.base.labels import encode_label
+from contextgap.insight.watch import Watch
 from contextgap.learner import StoppingRule
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
@@ -61,7 +62,11 @@ _FROZEN = {
     "sha256": "9d81...",
     "recalled": [],
 }
-_WATCHED = {"watch": {"rows": 1200, "alarm": None, "evidence": 0.3}, "text": "1,200 rows ..."}
+_WATCHED = {
+    "watch": {"rows": 1200, "alarm": None, "evidence": 0.3},
+    "level": 20.0,
+    "text": "1,200 rows ...",
+}
 _AUDIT = {"places": [17, 3], "arms": ["hull", "boom"], "weights": [0.8, 1.6]}
 _TRIAL = {
     "id": 1,
@@ -209,11 +214,10 @@ async def recommend_by(
 async def watch(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return the report of the watch, which sees what the policy is asked from the first call on.
 
-    It is in memory: it begins anew when the service does.
+    It goes on after a restart. A kill loses at most 1000 of its rows, and no audit.
     """
-    found = await request.hosting.watch(campaign, policy)
-    report = await asyncio.to_thread(found.report)
-    return json_answer({"watch": report.describe(), "text": str(report)})
+    found = (await request.hosting.watch(campaign, policy)).watch
+    return json_answer(await asyncio.to_thread(_watch_json, found))
 
 
 @router.post(
@@ -227,12 +231,12 @@ async def audit(
     bodies.check_size(request, body.contexts)
     found = await request.hosting.watch(campaign, policy)
 
-    def call() -> dict[str, Any]:
-        drawn = found.audit(read_json(body.contexts), body.k, against=body.against)
+    def call(watch: Watch) -> dict[str, Any]:
+        drawn = watch.audit(read_json(body.contexts), body.k, against=body.against)
         arms = _labels_json(drawn.arms)
         return {"places": drawn.places.tolist(), **arms, "weights": drawn.weights.tolist()}
 
-    return json_answer(await asyncio.to_thread(call))
+    return json_answer(await asyncio.to_thread(found.change, call))
 
 
 @router.post(
@@ -246,13 +250,18 @@ async def audited(
     bodies.check_size(request, body.contexts)
     found = await request.hosting.watch(campaign, policy)
 
-    def call() -> Any:
+    def call(watch: Watch) -> dict[str, Any]:
         arms = bodies.read_tried(body.arms)
-        found.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
-        return found.report()
+        watch.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
+        return _watch_json(watch)
 
-    report = await asyncio.to_thread(call)
-    return json_answer({"watch": report.describe(), "text": str(report)})
+    return json_answer(await asyncio.to_thread(found.change, call))
+
+
+def _watch_json(watch: Watch) -> dict[str, Any]:
+    report = watch.report()
+    level = 1 / watch.failure_probability
+    return {"watch": report.describe(), "level": level, "text": str(report)}
 
 
 def _labels_json(found: Any) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 // what is believed along a column and at a context, policies, trials, and the dialog that changes a reward.
 
 import {
-  LOADING, Plot, ago, attempt, card, choose, context, count, drawCourse, drawPicks, drawProgress, drawRewards, field,
-  find, h, lookOf, nothing, number, openDialog, percent, plural, replace, s, select, signed, table, time, wide,
+  LOADING, Plot, ago, attempt, card, choose, context, count, drawCourse, drawDoubts, drawPicks, drawProgress,
+  drawRewards, drawShift, field, find, h, lookOf, nothing, number, openDialog, percent, plural, replace, s, select, signed, table, time, wide,
 } from "./draw.js";
 
 const THEMES = ["auto", "light", "dark"];
@@ -19,6 +19,8 @@ const PART = 90; // pixels of the bar of what something adds
 const STATES = ["open", "told", "cancelled", "expired", "retracted"];
 const HEADS = ["trial", "state", "arm", "context", "reward", "told", "by", "reason", "change"];
 const FILES = [["cgap", "cgap", ".cgap"], ["onnx", "onnx", "ONNX"], ["c", "zip", "C"]];
+const WATCHED = 3000; // milliseconds between updates of a watch
+const MOVED = 8; // columns of a watch
 const TYPING = 250; // milliseconds after the last key
 
 // A token is asked for when one is needed, and kept as long as the tab is.
@@ -135,12 +137,13 @@ function setTheme(name) {
 toggle.addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf(toggle.dataset.theme) + 1) % THEMES.length]));
 setTheme(localStorage.getItem("contextgap theme"));
 
+// The campaign that is shown, and the policy, if it is one's page.
 function wanted() {
-  const [, found] = location.hash.match(/^#\/campaigns\/(.+)$/) || [];
+  const [, campaign, policy] = location.hash.match(/^#\/campaigns\/(.+?)(?:\/policies\/(.+))?$/) || [];
   try {
-    return found === undefined ? null : decodeURIComponent(found);
+    return [campaign, policy].map((name) => (name === undefined ? null : decodeURIComponent(name)));
   } catch {
-    return null;
+    return [null, null];
   }
 }
 
@@ -148,11 +151,12 @@ function route() {
   if (location.hash === "#main") return;
   leave?.abort();
   leave = new AbortController();
-  const name = wanted();
-  document.title = name === null ? "contextgap" : `${name} · contextgap`;
+  const [name, policy] = wanted();
+  document.title = [policy, name, "contextgap"].filter((each) => each !== null).join(" · ");
   main.replaceChildren();
   window.scrollTo(0, 0);
-  const shown = name === null ? showList(leave.signal) : showCampaign(name, leave.signal);
+  const shown = name === null ? showList(leave.signal)
+    : policy === null ? showCampaign(name, leave.signal) : showWatch(name, policy, leave.signal);
   shown.catch((error) => {
     if (error.name !== "AbortError") main.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
   });
@@ -631,23 +635,66 @@ function frozen(state, policy, said) {
       said.textContent = "";
       attempt(said, () => download(at(state.name, `policies/${encodeURIComponent(policy.name)}/${path}`, "v1"), `${policy.name}.${ending}`));
     } }, shown);
-  const watch = h("button", { type: "button", class: "link", "data-key": `${policy.name} watch`,
-    "aria-label": `Watch ${policy.name}`,
-    onclick: async () => {
-      said.textContent = LOADING;
-      try {
-        const found = await get(at(state.name, `policies/${encodeURIComponent(policy.name)}/watch`, "v1"), state.signal);
-        replace(said, [h("strong", {}, policy.name), h("pre", { tabindex: "0" }, found.text)]);
-      } catch (error) {
-        said.textContent = error.message;
-      }
-    } }, "watch");
+  const watch = h("a", { href: `#/campaigns/${encodeURIComponent(state.name)}/policies/${encodeURIComponent(policy.name)}`,
+    "data-key": `${policy.name} watch`, "aria-label": `Watch ${policy.name}` }, "watch");
   const recalled = policy.recalled.length
     ? h("span", { class: "flag" }, `rests on trial${policy.recalled.length > 1 ? "s" : ""} ${policy.recalled.join(", ")}, changed since`)
     : "no";
   return h("tr", {}, h("th", { scope: "row" }, policy.name),
     h("td", { class: "when", title: `event ${policy.event}, log ${policy.log}` }, time(policy.at)),
     h("td", { class: "files" }, FILES.map(file)), h("td", {}, watch), h("td", {}, recalled));
+}
+
+// A deployed policy: what it is asked, whether that has changed, and what audits say.
+async function showWatch(name, policy, signal) {
+  const path = at(name, `policies/${encodeURIComponent(policy)}/watch`, "v1");
+  const said = h("p", { class: "verdict", role: "status" });
+  const tiles = h("dl", { class: "tiles" });
+  const shift = new Plot("Shift", drawShift);
+  const doubts = new Plot("Regret where it is asked", drawDoubts);
+  const [arms, columns, audits] = [1, 2, 3].map(() => h("div", {}));
+  const look = async () => {
+    const { watch, level } = await get(path, signal);
+    said.classList.toggle("flag", Boolean(watch.alarm || watch.drift));
+    said.textContent = [watch.alarm, watch.drift].filter(Boolean).map(({ advice }) => `Alarm: ${advice}.`).join(" ")
+      || "No alarm.";
+    replace(tiles, watchTiles(watch, level));
+    shift.show({ ...watch, level });
+    doubts.show(watch);
+    const shares = ([now, then]) => [percent(now, 1), percent(then, 1)];
+    replace(arms, table("Decisions by arm", ["arm", "now", "in the log"], watch.decisions.map(([arm, pair]) => [labelText(arm), ...shares(pair)])));
+    replace(columns, table("Columns that moved most", ["column", "moved by, in std", "outside"],
+      watch.moved.slice(0, MOVED).map(({ column, by, outside }) => [column, signed(by), percent(outside, 1)])));
+    replace(audits, auditFacts(watch, level));
+  };
+  await look();
+  main.append(
+    h("header", { class: "head" },
+      h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Campaigns"), " / ", h("a", { href: `#/campaigns/${encodeURIComponent(name)}` }, name), " / "),
+      h("div", { class: "title" }, h("h1", {}, policy)), said, tiles),
+    h("div", { class: "grid" }, shift.element, doubts.element, card("Traffic", arms, columns), card("Audits", audits)));
+  repeat(WATCHED, signal, () => document.hidden || look().catch(() => {}));
+}
+
+function watchTiles(watch, level) {
+  const beside = ([now, then], text) => [text(now), `${text(then)} in the log`];
+  return [
+    tile("Rows", count(watch.rows), watch.since ? `averages since row ${count(watch.since)}` : "since the watch began"),
+    tile("Evidence of a shift", number(watch.evidence), `alarm at ${number(level)}`),
+    tile("Outside", ...beside(watch.outside, (share) => percent(share, 1))),
+    tile("Expected regret", ...beside(watch.expected_regret, (value) => number(value))),
+    tile("Audits", count(watch.audits), `evidence of other rewards ${number(watch.drift_evidence)}`),
+  ];
+}
+
+function auditFacts({ audits, value, gain, drift_evidence: evidence, drift }, level) {
+  if (!audits) return h("p", { class: "empty" }, "No reward was measured yet: only audits show that rewards have changed.");
+  const between = (found) => (found === null ? "unknown" : `${number(found[0])} (${number(found[1])} to ${number(found[2])})`);
+  const facts = [
+    ["audits", count(audits)], ["value of the policy", between(value)], ["gain over the best single arm", between(gain)],
+    ["evidence of other rewards", `${number(evidence)}, alarm at ${number(level)}`], ["rewards have changed", drift ? drift.advice : "no alarm"],
+  ];
+  return h("dl", { class: "facts" }, facts.map(([what, text]) => h("div", {}, h("dt", {}, what), h("dd", {}, text))));
 }
 
 // Trials are found by the server, fifty at a time, the newest first.

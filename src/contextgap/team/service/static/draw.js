@@ -8,6 +8,7 @@ const ROWS = 24; // of a table beside a picture
 const EARLY = 10; // a record is early if there are so many times as many rewards now
 const MOST = 8; // arms in one picture of beliefs
 const LEVEL = 44; // pixels for the name of a level, at least
+const RICH = 1000; // times the evidence of an alarm, which is drawn at most
 const BANDS = 4; // arms, up to which intervals are drawn as areas
 
 // Text goes in as text only, so that no name can become markup.
@@ -500,6 +501,59 @@ export function drawProgress({ progress, wanted, tolerance }, width) {
     parts: [top.svg, low.svg, cursor(top, xs, say), cursor(low, xs, say)],
     numbers: numbers("Progress as recorded", ["rewards", "settled", "10 %", "50 %", "90 %"], steps.length,
       (i) => [xs[i], percent(steps[i].settled, 1), ...three(i)]),
+  };
+}
+
+// The evidence that contexts have changed, on a logarithmic scale; an alarm is given at ``level``.
+export function drawShift({ over_time: over, level: limit, alarm }, width) {
+  if (!over.row.length) return empty("No row was seen yet.");
+  const most = RICH * limit; // beyond which nothing would be seen of what was before
+  const logs = over.evidence.map((v) => Math.log10(Math.min(Math.max(v, 1e-9), most)));
+  const [low, high] = [Math.min(-1, ...logs), Math.max(Math.log10(limit), ...logs)];
+  const step = Math.ceil((high - low) / 4);
+  const powers = [...Array(Math.floor(high / step) - Math.ceil(low / step) + 1).keys()].map((i) => (i + Math.ceil(low / step)) * step);
+  const chart = overRows(over, {
+    width, height: HEIGHT, texts: ["alarm"],
+    y: { range: [low, high + 0.1 * (high - low)], ticks: powers, format: (v) => number(10 ** v), label: "evidence of a shift" },
+    title: "Evidence that contexts have changed, over the rows",
+    description: `${number(over.evidence.at(-1))} after ${over.row.at(-1)} rows; ${alarm ? `alarm at row ${alarm.row}` : "no alarm"}.`,
+  });
+  level(chart, "goal", chart.sy(Math.log10(limit)));
+  chart.svg.append(line(chart, over.row, logs, { class: "settled" }));
+  endLabels(chart, [{ text: "alarm", class: "quiet", y: chart.sy(Math.log10(limit)) }]);
+  return readable(chart, over, "Evidence over the rows", ["evidence"], (i) => [number(over.evidence[i])]);
+}
+
+// How much regret the policy expects where it is asked, beside what it expected in the log.
+export function drawDoubts({ over_time: over, expected_regret: regret }, width) {
+  if (!over.row.length) return empty("No row was seen yet.");
+  const texts = ["bound", "expected", "in the log"];
+  const chart = overRows(over, {
+    width, height: HEIGHT, texts,
+    y: { range: [0, extent([...over.expected_regret, ...over.certificate, regret[1], 0], 0.1)[1]], label: "regret" },
+    title: "Expected regret and regret bound over the rows",
+    description: `Expected regret ${number(regret[0])}, and ${number(regret[1])} in the log.`,
+  });
+  level(chart, "goal", chart.sy(regret[1]));
+  const known = [...over.row.keys()].filter((i) => over.expected_regret[i] !== null);
+  const ends = [["certificate", "edge", "7 3"], ["expected_regret", "settled", ""]].map(([name, look, dashes], place) => {
+    chart.svg.append(line(chart, known.map((i) => over.row[i]), known.map((i) => over[name][i]), { class: look, "stroke-dasharray": dashes }));
+    return { text: texts[place], class: "quiet", y: known.length ? chart.sy(over[name][known.at(-1)]) : NaN };
+  });
+  endLabels(chart, [...ends, { text: texts[2], class: "quiet", y: chart.sy(regret[1]) }], 6, 4);
+  return readable(chart, over, "Regret over the rows", ["expected", "bound", "outside what was seen"],
+    (i) => [number(over.expected_regret[i]), number(over.certificate[i]), percent(over.outside[i], 1)]);
+}
+
+function overRows(over, options) {
+  return frame({ x: { range: [0, over.row.at(-1)], label: "row", whole: true }, left: 52, ...options });
+}
+
+function readable(chart, over, caption, names, values) {
+  const say = (i) => `up to row ${count(over.row[i])}: ${names.map((name, k) => `${name} ${values(i)[k]}`).join(" · ")}`;
+  return {
+    parts: [chart.svg, cursor(chart, over.row, say)],
+    numbers: numbers(caption, ["up to row", ...names], over.row.length, (i) => [over.row[i], ...values(i)]),
   };
 }
 
