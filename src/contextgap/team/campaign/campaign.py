@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection
 
 from contextgap.base import checks
 from contextgap.base.labels import Label, check_new_label, decode_label, encode_label
-from contextgap.insight.watch import Watch
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
@@ -63,6 +62,9 @@ from contextgap.team.campaign.store import (
     new_store,
     prepare,
 )
+
+if TYPE_CHECKING:
+    from contextgap.insight.watch import Watch
 from contextgap.team.campaign.values import (
     STATES,
     AlteredError,
@@ -671,6 +673,8 @@ def load_watch(database: Database, campaign: str, name: str, policy: Policy) -> 
         if number not in store.files(connection, "watch"):
             return None
         content = store.read_file(connection, "watch", number)
+    from contextgap.insight.watch import Watch  # campaigns need none
+
     return Watch.load(content, policy)
 
 
