@@ -168,10 +168,10 @@ class KnowledgeGradient(ReferringExplorer):
 
 @dataclass(frozen=True)
 class GainOrGap(Explorer):
-    """Try the arm with the highest expected gain per reward, or do as Contextual-Gap.
+    """Try the arm that is expected to improve deployment most, by a rule that suits the model.
 
-    The gain is that of the knowledge gradient with repeated rewards. Where arms share what they
-    learn, computing it takes many times as long, and Contextual-Gap picks instead.
+    That is the knowledge gradient with repeated rewards. Where arms share what they learn,
+    computing it takes many times as long, and Contextual-Gap picks instead.
 
     Where at most one arm pays at a context, as with classes, a success settles all arms and a
     failure only one. There the arm with the highest upper bound is tried, of 4 standard deviations
@@ -187,7 +187,7 @@ class GainOrGap(Explorer):
     array([0, 1, 1, 0])
     """
 
-    reason: ClassVar[str] = "the highest expected gain, or where arms share the one that says more"
+    reason: ClassVar[str] = "expected to improve deployment most"
 
     def pick(self, moment: Moment) -> int:
         """Return the pick of the rule that suits the model."""
