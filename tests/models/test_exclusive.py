@@ -7,7 +7,15 @@ import pytest
 
 import contextgap as cg
 from contextgap.export.c.build import CompiledPolicy
-from contextgap.models import ExactModel, Exclusive, ExclusiveModel, describe_model, restored_model
+from contextgap.models import (
+    ClassModel,
+    ExactModel,
+    Exclusive,
+    ExclusiveModel,
+    describe_model,
+    restored_model,
+)
+from contextgap.models.exclusive import calibrated
 from contextgap.models.tuning.exclusive import LeaveOneOut
 from tests.oracle_model import DenseHistoryModel
 
@@ -262,3 +270,131 @@ def test_picks_are_optimistic_about_own_rewards(count):
         pending.setdefault(pick, []).append(context)
     one_by_one = classes_told()
     assert picks.tolist() == [one_by_one.ask(context) for context in contexts]
+
+
+def test_two_arms_that_exclude_each_other_are_tried_equally_often():
+    rng = np.random.default_rng(3)
+    contexts = rng.uniform(-1, 1, (60, 2))
+    arms, right = np.arange(60) % 2, (contexts[:, 0] > 0).astype(int)
+    learner = cg.Learner(2, seed=0).fit(contexts, arms, (arms == right).astype(float))
+    assert isinstance(learner.state.model, ExclusiveModel)
+    assert learner.ask(rng.uniform(-1, 1, (7, 2))).tolist() == [0, 1, 0, 1, 0, 1, 0]
+
+
+def expected_rewards(model):
+    """The oracle: every arm's expected reward at every observed context, and the row's noise."""
+    log, every = model.observed, range(model.n_arms)
+    left_out = model.left_out(np.arange(len(log)), np.ones(len(log), dtype=np.intp), every)
+    paid = log.rewards == 2.0
+    chances, flips = calibrated((left_out.posterior.mean + 1) / 3, log.arms, paid)
+    rows = []
+    for chance, arm, reward in zip(chances, log.arms.tolist(), paid.tolist(), strict=True):
+        right = [1 - flips if (each == arm) == reward else flips for each in every]
+        rows.append(chance * right / np.sum(chance * right))
+    chances = np.array(rows)
+    return -1 + 3 * (flips + (1 - 2 * flips) * chances), RIDGE * (1 / chances.max(axis=1) - 1)
+
+
+def told_all(contexts, values, noise):
+    oracle = DenseHistoryModel(KERNEL, RIDGE, values.shape[1], float(values.mean()))
+    for context, row, own in zip(contexts, values, noise, strict=True):
+        for arm, value in enumerate(row):
+            oracle.observe(context, arm, float(value), float(own))
+    return oracle
+
+
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_policies_rest_on_expected_rewards_of_all_arms(n_arms):
+    model = filled(n_arms=n_arms)
+    deployed, every = model.for_deployment(), range(n_arms)
+    values, noise = expected_rewards(model)
+    oracle = told_all(model.observed.contexts, values, noise)
+    same(deployed.posterior(NEW, every), oracle.posterior(NEW, every))
+    one = deployed.posterior(NEW[3], every)
+    np.testing.assert_allclose(one.mean, oracle.posterior(NEW[3], every).mean)
+    support = deployed.supports(every)[1]
+    means = deployed.prior() + model.kernel(NEW, support.points) @ support.weights
+    np.testing.assert_allclose(means, oracle.posterior(NEW, every).mean[:, 1])
+
+
+def test_expected_rewards_are_left_out_one_context_at_a_time():
+    model = filled()
+    deployed, (contexts, arms, rewards) = model.for_deployment(), data()
+    values, noise = expected_rewards(model)
+    places = np.array([2, 17, 39])
+    found = deployed.left_out(places, np.ones(3, dtype=np.intp), [0, 2])
+    for row, place in enumerate(places):
+        others = np.delete(np.arange(40), place)
+        oracle = told_all(contexts[others], values[others], noise[others])
+        oracle.prior_mean = float(values.mean())  # that of all
+        expected = oracle.posterior(contexts[place], range(ARMS))
+        np.testing.assert_allclose(found.posterior.mean[row], expected.mean[[0, 2]], rtol=1e-7)
+        np.testing.assert_allclose(found.posterior.std[row], expected.std[[0, 2]], rtol=1e-6)
+        assert found.error[row] == pytest.approx(rewards[place] - expected.mean[arms[place]])
+
+
+@pytest.mark.parametrize("flip", [0.0, 0.1, 0.3])
+def test_the_share_of_flips_is_found(flip):
+    rng = np.random.default_rng(8)
+    means = rng.normal(size=(4000, 5)) / 3
+    means[:, 0] += 1
+    chances = np.exp(means / 0.3) / np.exp(means / 0.3).sum(axis=1, keepdims=True)
+    right = (chances.cumsum(axis=1) < rng.random(4000)[:, None]).sum(axis=1)
+    arms = rng.integers(5, size=4000)
+    paid = (right == arms) ^ (rng.random(4000) < flip)
+    found, flips = calibrated(means, arms, paid)
+    assert flips == pytest.approx(flip, abs=0.04)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert abs(found - chances).max() < 0.1
+
+
+def test_a_deployed_model_is_kept_until_the_next_reward_and_does_not_learn():
+    model, (contexts, arms, rewards) = filled(30), data()
+    deployed = model.for_deployment()
+    assert model.for_deployment() is deployed
+    before = deployed.posterior(NEW, range(ARMS)).mean
+    model.observe(contexts[30], int(arms[30]), float(rewards[30]))
+    assert len(model.for_deployment()) == 31
+    np.testing.assert_array_equal(deployed.posterior(NEW, range(ARMS)).mean, before)
+    for change in (deployed.observe, deployed.observe_many, deployed.add_arm):
+        with pytest.raises(TypeError, match="does not learn"):
+            change(contexts[30], 0, 1.0)
+    loaded = restored_model(describe_model(deployed), deployed.arrays(), KERNEL, RIDGE, ARMS, 0.3)
+    for each in (loaded, deployed.snapshot()):
+        found = each.posterior(NEW, range(ARMS))
+        np.testing.assert_array_equal(found.mean, before)
+        np.testing.assert_array_equal(found.std, deployed.posterior(NEW, range(ARMS)).std)
+
+
+def test_without_a_reward_of_every_arm_or_with_others_the_model_itself_is_deployed():
+    model = filled()
+    model.add_arm()
+    assert model.for_deployment() is model
+    model = filled()
+    model.observe(NEW[0], 0, 0.5)
+    assert model.for_deployment() is model
+    assert ExactModel(KERNEL, RIDGE, 2).for_deployment().kind == "exact"
+
+
+def test_flipped_rewards_cost_less():
+    errors = []
+    for seed in range(5):
+        (contexts, pays), (new, expected) = classes(300, seed, flip=0.2), classes(1000, 50 + seed)
+        arms = np.random.default_rng(seed).integers(3, size=300)
+        model = ExclusiveModel(0.2 * cg.Gaussian(1.5), 0.15, 3, 0.3)
+        model.observe_many(contexts, arms, pays[np.arange(300), arms])
+        found = (each.posterior(new, range(3)).mean for each in (model.for_deployment(), model))
+        errors.append([np.square(each - 0.2 - 0.6 * expected).mean() for each in found])
+    deployed, implied = np.mean(errors, axis=0)
+    assert deployed < 0.8 * implied
+
+
+def test_policies_of_classes_can_be_resumed_and_follow_their_learner():
+    contexts, pays = classes(120, 10)
+    learner = told(contexts, pays, 10)
+    policy = learner.freeze()
+    assert isinstance(policy.state.model, ClassModel)
+    np.testing.assert_array_equal(learner.recommend(contexts), policy.recommend(contexts))
+    again = cg.Learner.resume(policy)
+    assert isinstance(again.state.model, ExclusiveModel)
+    np.testing.assert_array_equal(again.recommend(contexts), policy.recommend(contexts))

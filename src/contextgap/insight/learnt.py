@@ -15,6 +15,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import Label
 from contextgap.kernels import Warped
+from contextgap.models import ClassModel, ExclusiveModel
 from contextgap.policy import Estimate, Policy
 from contextgap.policy.answers import regret_bounds
 from contextgap.policy.scoring import QUICK
@@ -422,13 +423,14 @@ def progress(
 
 def _earlier(policy: Policy, times: IntArray) -> Iterator[Policy]:
     now, log = policy.state.model, policy.state.model.observed
-    model = type(now)(now.kernel, now.ridge, now.n_arms, now.prior_mean, **now.settings())
+    kind = ExclusiveModel if isinstance(now, ClassModel) else type(now)
+    model = kind(now.kernel, now.ridge, now.n_arms, now.prior_mean, **now.settings())
     for first, last in zip([0, *times[:-1]], times, strict=True):
         model.observe_many(log.contexts[first:last], log.arms[first:last], log.rewards[first:last])
         known = log.snapshot()
         known.truncate(int(last))
         model.observed.take_notes_from(known)
-        yield Policy(replace(policy.state, model=model.snapshot(), card=None))
+        yield Policy(replace(policy.state, model=model.snapshot().for_deployment(), card=None))
 
 
 def _read_policy(source: Any) -> Policy:

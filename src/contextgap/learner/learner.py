@@ -101,7 +101,7 @@ def _as_deployed(
             if not len(self.state.model):
                 said = f"{_NOTHING}; the answer is the first of equals"
                 warnings.warn(said, stacklevel=level_of_user())
-            return answer(Policy(self.state.policy()), *args, **kwargs)
+            return answer(Policy(self.state.deployed()), *args, **kwargs)
 
     return of_learner
 
@@ -1603,7 +1603,7 @@ class Learner(Stateful):
         tolerance: float | None,
     ) -> Policy:
         spending = (state.spent, cost_of_a_tenth(state)) if state.priced else None
-        policy = Policy(replace(state.policy(), card=card, spending=spending))
+        policy = Policy(replace(state.deployed(), card=card, spending=spending))
         if fallback is not None:
             safe = policy.with_fallback(fallback, tolerance=tolerance)
             return Policy(replace(safe.state, card=card))

@@ -124,6 +124,10 @@ class LearnerState(State):
             reward_range=two_values(self.model.observed, self.rules.sign),
         )
 
+    def deployed(self) -> PolicyState:
+        """Return the same with the model that policies rest on."""
+        return replace(self.policy(), model=self.model.for_deployment())
+
     def adopting(self, schema: ContextSchema) -> Self:
         """Return the state with a schema that knows more, as if it had always known."""
         if schema is self.schema:

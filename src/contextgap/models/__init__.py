@@ -32,7 +32,7 @@ from contextgap.models.choice import (
 )
 from contextgap.models.dictionary import Dictionary, Statistics, sums_by_arm
 from contextgap.models.exact import ExactModel
-from contextgap.models.exclusive import Exclusive, ExclusiveModel
+from contextgap.models.exclusive import ClassModel, Exclusive, ExclusiveModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Eligible, Observations, check_floats
 from contextgap.models.tracked import TrackedModel

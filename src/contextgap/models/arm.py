@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dtpttr, dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.models.factor import PanelFactor
@@ -106,6 +106,20 @@ class Arm:
             self.factor.solve_transposed(weights)
             self._dual = (prior, len(self)), weights
         return self._dual[1]
+
+    def precisions(self) -> FloatArray:
+        """Return the diagonal of (K + noise)⁻¹."""
+        # Rows of L, packed, are columns of its transpose, an upper triangle.
+        upper, _ = dtpttr(len(self), self.arrays()["factor"], uplo="U")
+        inverse, _ = dtrtri(upper)
+        return np.asarray(np.einsum("ij,ij->i", inverse, inverse))
+
+    def retold(self, rewards: FloatArray) -> Arm:
+        """Return a copy that was told other rewards; the factor is shared, not copied."""
+        copy, z = self.snapshot(), np.array(rewards)
+        copy.factor.solve(z)
+        copy.z = Rows.of(z)
+        return copy
 
     def path(
         self,
@@ -253,7 +267,14 @@ def left_out(
     ``places`` are positions among the arm's own observations; ``visits`` says how many to leave out
     with each, itself included. Variances are those of the expected reward, without noise.
     """
-    solved = arm.dual(prior)[places]
+    others_out, variance = precisions_without(arm, places, visits)
+    return arm.dual(prior)[places] / others_out, variance
+
+
+def precisions_without(
+    arm: Arm, places: IntArray, visits: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return by what dual weights are divided to leave rewards out, and the variances then."""
     precision = np.empty(len(places))
     for first in range(0, len(places), _COLUMNS):
         own = places[first : first + _COLUMNS]
@@ -268,4 +289,4 @@ def left_out(
     others_out = np.maximum(others_out, np.finfo(np.float64).tiny)
     variance = np.maximum(1.0 / np.maximum(precision, np.finfo(np.float64).tiny) - noise, 0.0)
     many = known * noise / np.maximum(others_out, np.finfo(np.float64).tiny)
-    return solved / others_out, np.where(visits == 1, variance, many)
+    return others_out, np.where(visits == 1, variance, many)

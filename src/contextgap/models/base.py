@@ -456,6 +456,10 @@ class Model(ABC):
     def snapshot(self) -> Self:
         """Return a copy that later observations do not change; factors are shared, not copied."""
 
+    def for_deployment(self) -> Model:
+        """Return the model that policies rest on; for most models, this one."""
+        return self
+
     def deployed(self) -> Model:
         """Return what a policy's file needs to hold: for most models, everything."""
         return self

@@ -7,12 +7,19 @@ independent arms would have to find out one by one.
 
 Whether that holds is not known beforehand. ``tuning.exclusive`` compares leave-one-out predictions
 of real rewards with implied ones and without.
+
+What policies rest on goes one step further (``ClassModel``). A failure says something about the
+other arms, too, and a success may be an error of measurement. So, as the expectation step of
+expectation maximisation, every arm's reward at every observed context is replaced by what it is
+expected to be, given the reward observed there and predictions without it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +28,17 @@ from numpy.typing import NDArray
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
-from contextgap.models.arm import Arm, left_out
-from contextgap.models.base import LeftOut
+from contextgap.models.arm import Arm, left_out, precisions_without
+from contextgap.models.base import NOTHING_PENDING, LeftOut, Model, Pending, Posterior
 from contextgap.models.exact import ExactModel
-from contextgap.models.observations import Observations
+from contextgap.models.observations import Observations, check_floats
+
+_OPERATIONS = 5e10  # that expected rewards may take, about: a few seconds
+# Where the sharpness, ln τ, and the logit of twice the share of flips are looked for; the latter's
+# losses are the columns of a table.
+_SHARPNESSES = np.linspace(-4.0, 0.5, 19).tolist()
+_LOGITS = np.linspace(-6.0, 3.0, 19)
+_FLIPS = 0.5 / (1.0 + np.exp(-_LOGITS))[:, None]
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,7 @@ class ExclusiveModel(ExactModel):
         self.alike = Exclusive(**{"low": 0.0, "high": 1.0, "doubt": 1.0, **exclusive})
         self._rows = [Rows(dtype=np.intp) for _ in range(n_arms)]
         self._unimplied: ExactModel | None = None
+        self._expected: Model | None = None
 
     def settings(self) -> dict[str, Any]:
         return asdict(self.alike)
@@ -96,6 +111,17 @@ class ExclusiveModel(ExactModel):
             noise = log.noise[new] if log.has_noise else None
             own.observe_many(log.contexts[new], log.arms[new], log.rewards[new], noise)
         return own
+
+    def for_deployment(self) -> Model:
+        log = self.observed
+        costs = sum(float(len(own.view)) ** 3 for own in self._rows) + float(len(log)) ** 3
+        known = np.isin(log.rewards, (self.alike.low, self.alike.high)).all()
+        tried = all(log.count(arm) for arm in range(self.n_arms))
+        if not tried or not known or log.has_noise or log.forgotten or costs > _OPERATIONS:
+            return self
+        if self._expected is None or len(self._expected) != len(self):
+            self._expected = ClassModel.of(self)
+        return self._expected
 
     def add_arm(self, features: Sequence[float] | None = None) -> None:
         super().add_arm(features)
@@ -152,7 +178,7 @@ class ExclusiveModel(ExactModel):
             arm.rewind(own, gain)
             rows.truncate(own)
         self.observed.truncate(size)
-        self._asked, self._kept, self._unimplied = None, {}, None
+        self._asked, self._kept, self._unimplied, self._expected = None, {}, None, None
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         # What an observation implies for other arms is left out with it.
@@ -180,7 +206,7 @@ class ExclusiveModel(ExactModel):
 
     def snapshot(self) -> Self:
         other = super().snapshot()
-        other._unimplied = None
+        other._unimplied, other._expected = None, self._expected
         other.alike, other._rows = self.alike, [Rows.of(own.view) for own in self._rows]
         return other
 
@@ -194,3 +220,149 @@ class ExclusiveModel(ExactModel):
             held = {name: arrays[f"{name}{number}"] for name in ("factor", "z", "w")}
             self._arms[number] = Arm.restored(self.ridge, log.noise[rows] + doubtful, held)
             self._rows[number] = Rows.of(rows)
+
+
+class ClassModel(ExactModel):
+    """Posteriors from what every arm's reward at every observed context is expected to be.
+
+    One factor serves all arms. Where it is uncertain which arm pays at an observed context, that
+    row has more noise. The model does not learn; it is made anew from an ``ExclusiveModel``.
+    """
+
+    kind = "classes"
+    file_version = 2
+    related = True
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        ridge: float,
+        n_arms: int,
+        prior_mean: float | str = 0.0,
+        **exclusive: Any,
+    ) -> None:
+        super().__init__(kernel, ridge, n_arms, prior_mean)
+        self.alike = Exclusive(**{"low": 0.0, "high": 1.0, "doubt": 1.0, **exclusive})
+        self._expected = np.empty((0, n_arms))  # rewards, by observed context and arm
+
+    @classmethod
+    def of(cls, model: ExclusiveModel) -> Self:
+        """Return what a model's observations say where one arm pays at a context."""
+        relation, log, n_arms = model.alike, model.observed, model.n_arms
+        unit = relation.high - relation.low
+        gram = model.kernel(log.contexts, log.contexts)
+        means = (_left_out_means(model, gram) - relation.low) / unit
+        paid = log.rewards == relation.high
+        chances, flips = calibrated(means, log.arms, paid)
+        as_paid = np.where(paid, 1.0 - flips, flips)[:, None]  # if the arm tried is the right one
+        chances *= np.where(np.arange(n_arms) == log.arms[:, None], as_paid, 1.0 - as_paid)
+        chances /= chances.sum(axis=1, keepdims=True)
+        low, span = relation.low + flips * unit, (1.0 - 2.0 * flips) * unit
+        other = cls(model.kernel, model.ridge, n_arms, model.prior_mean, **asdict(relation))
+        other.observed = log.snapshot()
+        noise = model.ridge * (1.0 / chances.max(axis=1) - 1.0)
+        arm, values = Arm(model.ridge), low + span * chances
+        arm.observe_many(np.empty((0, len(log))), gram, values[:, 0], noise)
+        other._tell(arm, values)
+        return other
+
+    def _tell(self, arm: Arm, values: FloatArray) -> None:
+        self._expected = values
+        self._arms = [arm.retold(own) for own in values.T]
+
+    def settings(self) -> dict[str, Any]:
+        return asdict(self.alike)
+
+    def prior(self) -> float:
+        return float(self._expected.mean()) if len(self._expected) else super().prior()
+
+    def rows(self, arm: int) -> IntArray:
+        del arm
+        return np.arange(len(self))
+
+    def row_noise(self, arm: int) -> FloatArray | None:
+        return self._arms[arm].noise.view
+
+    def posterior(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Posterior:
+        if contexts.ndim == 1 or pending or not len(arms):
+            return super().posterior(contexts, arms, pending)
+        return self.posterior_from(
+            repeat(self.solved(contexts, arms[0]), len(arms)), contexts, arms
+        )
+
+    def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
+        # Expected rewards at other contexts depend a little on the reward that is left out.
+        log, prior = self.observed, self.prior()
+        others_out, variance = precisions_without(self._arms[0], places, visits)
+        solved = np.stack([arm.dual(prior)[places] for arm in self._arms], axis=1)
+        mean = self._expected[places] - solved / others_out[:, None]
+        std = np.repeat(np.sqrt(variance)[:, None], len(arms), axis=1)
+        gain = self.information_gain(arms)
+        posterior = Posterior(mean[:, list(arms)], std, gain, self.ridge, self.n_arms)
+        return LeftOut(posterior, log.rewards[places] - mean[range(len(places)), log.arms[places]])
+
+    def support_sizes(self, arms: Sequence[int]) -> list[int]:
+        return [len(self)] * len(arms)
+
+    def observe(self, *_told: Any, **_more: Any) -> None:
+        raise TypeError("a model for deployment does not learn; resume from the policy")
+
+    add_arm = observe_many = observe
+
+    def snapshot(self) -> Self:
+        other = super().snapshot()
+        other.alike, other._expected = self.alike, self._expected
+        return other
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        self.assume(NOTHING_PENDING)
+        arm = self._arms[0]
+        own = {name: arm.arrays()[name] for name in ("factor", "w")}
+        noise = arm.noise.view - self.ridge
+        return {**self.observed.arrays(), **own, "expected": self._expected, "row_noise": noise}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.observed = Observations.restored(arrays, self.n_arms)
+        check_floats(arrays["expected"], (len(self), self.n_arms))
+        check_floats(arrays["row_noise"], (len(self),))
+        told = {"z": arrays["w"], **{name: arrays[name] for name in ("factor", "w")}}
+        self._tell(Arm.restored(self.ridge, arrays["row_noise"], told), arrays["expected"])
+
+
+def _left_out_means(model: ExclusiveModel, gram: FloatArray) -> FloatArray:
+    """Return all arms' means at every observed context, without the reward observed there."""
+    log, prior = model.observed, model.prior()
+    means = np.empty((len(log), model.n_arms))
+    for number in range(model.n_arms):
+        arm, rows = model.arm(number), model.rows(number)
+        weights = arm.dual(prior)
+        means[:, number] = prior + gram[:, rows] @ weights
+        real = log.arms[rows] == number
+        implied = np.where(log.rewards[rows] == model.alike.high, model.alike.low, model.alike.high)
+        told = np.where(real, log.rewards[rows], implied)
+        means[rows, number] = told - weights / arm.precisions()
+    return means
+
+
+def calibrated(
+    means: FloatArray, arms: IntArray, paid: NDArray[np.bool_]
+) -> tuple[FloatArray, float]:
+    """Return the probabilities that each arm is the one that pays, and the share of flips.
+
+    The probabilities are softmax(means/τ). An arm that pays is observed not to with the
+    probability of a flip, and the other way round. Both numbers are the most probable ones given
+    what the arms tried were observed to pay.
+    """
+    best, found = math.inf, (means, 0.0)
+    for sharpness in _SHARPNESSES:
+        chances = np.exp((means - means.max(axis=1, keepdims=True)) * math.exp(-sharpness))
+        chances /= chances.sum(axis=1, keepdims=True)
+        own = chances[np.arange(len(arms)), arms]
+        expected = np.clip(_FLIPS + (1.0 - 2.0 * _FLIPS) * own, 1e-6, 1.0 - 1e-6)
+        loss = -np.log(np.where(paid, expected, 1.0 - expected)).sum(axis=1)
+        loss += 0.5 * (sharpness + 1.5) ** 2 + 0.5 * ((_LOGITS + 2.0) / 1.5) ** 2
+        if loss.min() < best:
+            best, found = float(loss.min()), (chances, float(_FLIPS[loss.argmin(), 0]))
+    return found

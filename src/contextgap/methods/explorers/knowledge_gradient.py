@@ -28,7 +28,13 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import LATER
-from contextgap.methods.explorers.base import Explorer, Moment, Pool, ReferringExplorer
+from contextgap.methods.explorers.base import (
+    Explorer,
+    Moment,
+    Pool,
+    ReferringExplorer,
+    least_pulled,
+)
 from contextgap.methods.explorers.contextual_gap import ContextualGap
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
@@ -192,6 +198,8 @@ class GainOrGap(Explorer):
     def pick(self, moment: Moment) -> int:
         """Return the pick of the rule that suits the model."""
         if moment.believe_own is not None and moment.costs is None:
+            if len(moment.pulls) == 2:
+                return least_pulled(moment)
             belief = moment.believe_own()
             upper = belief.mean + _OPTIMISM * belief.std
             return int((upper >= upper.max() - _TIE * abs(upper.max())).argmax())
