@@ -19,7 +19,7 @@ from timing import row
 
 import contextgap as cg
 from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy, CompilerError
+from contextgap.export.c.files import CompiledPolicy, CompilerError
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.studies.problems import Problem, Spacecraft
 

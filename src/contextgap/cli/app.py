@@ -22,7 +22,7 @@ _PLACES = {
     "learn": "learn.learn_command",
     "recommend": "policies.recommend_command",
     "watch": "policies.watch_command",
-    "init": "init.init_command",
+    "init": "learn.init_command",
     "show": "policies.show_command",
     "export": "export.export_command",
     "verify": "export.verify_command",
@@ -43,7 +43,7 @@ class _Commands(UserDict[str, Any]):
             if isinstance(place, typer.Typer):
                 own.add_typer(place, name=name)
             else:
-                from contextgap.cli.options import command
+                from contextgap.cli.terminal import command
 
                 own.command(name)(command(place))
             found = self[name] = typer.main.get_group(own).commands[name]

@@ -15,7 +15,7 @@ import typer
 
 from contextgap.base.files import check_output
 from contextgap.base.labels import Written
-from contextgap.cli.options import (
+from contextgap.cli.terminal import (
     AnySeed,
     Bandwidth,
     ColumnOptions,
@@ -23,11 +23,9 @@ from contextgap.cli.options import (
     Json,
     Most,
     SafeArm,
-    list_option,
-)
-from contextgap.cli.terminal import (
     complaints,
     err,
+    list_option,
     noting_warnings,
     out,
     print_json,

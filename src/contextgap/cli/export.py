@@ -14,19 +14,19 @@ import numpy as np
 import typer
 
 from contextgap.base.files import check_output
-from contextgap.cli.options import Answer
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
-from contextgap.cli.terminal import noting_warnings, out, print_table
+from contextgap.cli.terminal import Answer, noting_warnings, out, print_table
 from contextgap.export import decision_rule
 from contextgap.export.c import CExport
-from contextgap.export.c.build import (
+from contextgap.export.c.files import (
     CompiledPolicy,
     CompilerError,
     find_compiler,
     found_prefix,
     run_self_test,
 )
-from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, column_names, label_text
+from contextgap.export.c.layout import column_names, label_text
+from contextgap.export.c.text import DEFAULT_PREFIX, FileNames
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
 from contextgap.export.parity import Comparison, compare, comparison_contexts

@@ -26,17 +26,15 @@ from contextgap.base.components import Component
 from contextgap.base.files import check_output, whole_file
 from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
-from contextgap.cli.options import (
+from contextgap.cli.terminal import (
     CORES,
     Answer,
     ColumnOptions,
+    Forecast,
     Json,
     Separator,
-    list_option,
-)
-from contextgap.cli.terminal import (
-    Forecast,
     complaints,
+    list_option,
     noting_warnings,
     out,
     phases,

@@ -14,19 +14,23 @@ import typer
 
 from contextgap.base.files import whole_file
 from contextgap.base.names import study_import
-from contextgap.cli.options import (
+from contextgap.cli.policies import kind_of_bounds
+from contextgap.cli.studies import parts_of, resume, workers
+from contextgap.cli.terminal import (
     CORES,
     Dask,
     Fresh,
     Jobs,
     Methods,
     Results,
+    command_line,
+    complaints,
     list_option,
     numbers_in,
+    out,
+    phases,
+    print_table,
 )
-from contextgap.cli.policies import kind_of_bounds
-from contextgap.cli.studies import parts_of, resume, workers
-from contextgap.cli.terminal import command_line, complaints, out, phases, print_table
 from contextgap.studies.experiments import (
     select_algorithms,
     summarise_cpu,

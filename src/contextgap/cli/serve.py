@@ -12,8 +12,17 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.cli.campaign import FILE, Where, database_complaints
-from contextgap.cli.options import Answer, Commands, Json, command, list_option
-from contextgap.cli.terminal import out, print_json, print_table, say_error
+from contextgap.cli.terminal import (
+    Answer,
+    Commands,
+    Json,
+    command,
+    list_option,
+    out,
+    print_json,
+    print_table,
+    say_error,
+)
 
 app = typer.Typer(
     help="Serve campaigns over HTTP.", invoke_without_command=True, pretty_exceptions_enable=False

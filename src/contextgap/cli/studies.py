@@ -16,7 +16,8 @@ import typer
 
 from contextgap.base import names
 from contextgap.beliefs.widths import PosteriorWidth
-from contextgap.cli.options import (
+from contextgap.cli.policies import CardRows, described_table, has_card, print_card
+from contextgap.cli.terminal import (
     CORES,
     Bandwidth,
     CategoryColumns,
@@ -38,15 +39,12 @@ from contextgap.cli.options import (
     Separator,
     SkipMissing,
     cluster,
-    list_option,
-    numbers_in,
-)
-from contextgap.cli.policies import CardRows, described_table, has_card, print_card
-from contextgap.cli.terminal import (
     command_line,
     complaints,
     err,
+    list_option,
     noting_warnings,
+    numbers_in,
     out,
     phases,
     print_json,

@@ -24,8 +24,7 @@ from scipy.linalg import solve_triangular
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, Rows
-from contextgap.export.c.layout import Layout, rom_bytes
-from contextgap.export.c.literals import Real
+from contextgap.export.c.layout import Layout, Real, rom_bytes
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import (

@@ -22,6 +22,7 @@ from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import codec
+from contextgap.team.campaign.codec import decode_goal, encode_goal
 from contextgap.team.campaign.methods import (
     CampaignMethods,
     check_key,
@@ -29,7 +30,6 @@ from contextgap.team.campaign.methods import (
     read_lease,
     read_number,
 )
-from contextgap.team.campaign.progress import decode_goal, encode_goal
 from contextgap.team.campaign.values import (
     CampaignStatus,
     ConflictError,

@@ -1,22 +1,20 @@
-"""What the exported code holds, counted from the sizes of its tables.
+"""The numbers that an export holds, and its bytes, counted from the sizes of its tables.
 
 Bytes are those of pointers and ``size_t`` where they are largest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
-from contextgap.export.c.literals import (
-    POINTER,
-    Real,
-    column_names,
-    label_text,
-    level_bytes,
-    string_bytes,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.base.labels import Label
+from contextgap.export.rule import ExportError
 from contextgap.insight.betting import BINS
 from contextgap.insight.watch_baseline import STATISTICS
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum, Warped
@@ -24,7 +22,69 @@ from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
+from contextgap.tables.columns import Category
 from contextgap.tables.schema import TableSchema
+
+POINTER = 8  # bytes, where pointers are largest
+
+
+class Real:
+    """The floating-point type of an export, ``float`` or ``double``."""
+
+    def __init__(self, float32: bool) -> None:
+        self.float32 = float32
+        self.name = "float" if float32 else "double"
+        self.dtype = np.dtype(np.float32 if float32 else np.float64)
+        self.bytes = self.dtype.itemsize
+        limits = np.finfo(np.float32) if float32 else np.finfo(np.float64)
+        self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite
+
+    def rounded(self, values: Any, called: str, *, missing: bool = False) -> NDArray[Any]:
+        """Return ``values`` in this type; what has no finite value is refused, or may be NaN."""
+        with np.errstate(over="ignore", under="ignore"):
+            array = np.asarray(values, dtype=np.float64).astype(self.dtype)
+        if not (np.isfinite(array) | (missing & np.isnan(array))).all():
+            raise ExportError(
+                f"{called} cannot be exported: it holds numbers that no finite {self.name} is near"
+            )
+        # Subnormal numbers slow a processor down, or trap, and are worth nothing here.
+        return np.where(np.abs(array) < self.least, self.dtype.type(0), array)
+
+    def literal(self, value: float, called: str) -> str:
+        return next(self.literals(self.rounded([value], called)))
+
+    def literals(self, rounded: NDArray[Any]) -> Iterator[str]:
+        numbers = rounded.ravel().tolist()
+        if not self.float32:
+            # The shortest text that reads back as the same double.
+            return (repr(number) if number == number else "(double)NAN" for number in numbers)
+        # Nine digits distinguish any two floats; the exponent keeps "1" from being an int.
+        return (f"{number:.8e}f" if number == number else "NAN" for number in numbers)
+
+
+def string_bytes(text: str) -> int:
+    """Return the bytes of text as a C string, with the zero at its end."""
+    return len(text.encode("utf-8", "backslashreplace")) + 1
+
+
+def label_text(label: Label) -> str:
+    """Return what an arm is called: its label if that is text, else what Python prints for it."""
+    return label if isinstance(label, str) else repr(label)
+
+
+def column_names(columns: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
+    """Return the names of a context's numbers; without names they are called by position."""
+    return tuple(columns or (f"context[{i}]" for i in range(dimension)))
+
+
+def level_bytes(table: TableSchema) -> int:
+    """Return the bytes of all texts of levels, each of which a table points to."""
+    total = 0
+    for coding in table.codings:
+        if isinstance(coding.kind, Category):
+            total += POINTER * max(1, len(coding.levels))
+            total += sum(string_bytes(text) for text in coding.levels if text is not None)
+    return total
 
 
 class Form(Enum):

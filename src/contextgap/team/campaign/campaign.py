@@ -31,7 +31,16 @@ from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.eligible import read_eligible
-from contextgap.team.campaign import calls, codec
+from contextgap.team.campaign import codec
+from contextgap.team.campaign.codec import (
+    START,
+    decode_goal,
+    encode_goal,
+    is_due,
+    progress,
+    seen_contexts,
+    summary,
+)
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.methods import (
     CampaignMethods,
@@ -41,15 +50,6 @@ from contextgap.team.campaign.methods import (
     encode_new_label,
     read_lease,
     read_number,
-)
-from contextgap.team.campaign.progress import (
-    START,
-    decode_goal,
-    encode_goal,
-    is_due,
-    progress,
-    seen_contexts,
-    summary,
 )
 from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
@@ -62,9 +62,6 @@ from contextgap.team.campaign.store import (
     new_store,
     prepare,
 )
-
-if TYPE_CHECKING:
-    from contextgap.insight.watch import Watch
 from contextgap.team.campaign.values import (
     STATES,
     AlteredError,
@@ -75,7 +72,11 @@ from contextgap.team.campaign.values import (
     Recall,
     Recalled,
     Trial,
+    this_user,
 )
+
+if TYPE_CHECKING:
+    from contextgap.insight.watch import Watch
 
 R = TypeVar("R")
 _LEAST = 2  # rewards to freeze a policy, so that one can be left out
@@ -259,7 +260,7 @@ class Campaign(CampaignMethods):
             result = _pick(draft.session.replay, asked, pool)
             result["trials"] = draft.new_numbers(len(result["arms"]))
             lease: Any = request["lease"] or self._lease or "ever"
-            result["until"] = None if lease == "ever" else calls.after(lease, draft.now())
+            result["until"] = None if lease == "ever" else codec.after(lease, draft.now())
             return _add(draft, draft.append("ask", asked, result, key))
 
         found = self._session.run(work)
@@ -444,7 +445,7 @@ def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> li
 
 def _read_caller(by: Any) -> str | None:
     if by is None:
-        return calls.this_user()
+        return this_user()
     check_name("by", by)
     return str(by)
 

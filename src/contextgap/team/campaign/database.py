@@ -19,9 +19,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.sql import ClauseElement
 
-from contextgap.team.campaign import calls
-from contextgap.team.campaign.calls import seconds_left
-from contextgap.team.campaign.values import UnavailableError
+from contextgap.team.campaign import codec
+from contextgap.team.campaign.values import UnavailableError, seconds_left
 
 WAIT = 60.0  # seconds to wait for another process that writes to a SQLite file
 # Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly.
@@ -110,14 +109,14 @@ class Database:
     def now(self, connection: Connection) -> str:
         """Return the time: the server's, which all its clients share, or this machine's."""
         if self.is_file:
-            return calls.now()
+            return codec.now()
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
             there = connection.execute(asked_for).scalar_one().replace(tzinfo=UTC)
             self._server_time = passed, there
         asked, found = self._server_time
-        return calls.as_text(found + timedelta(seconds=passed - asked))
+        return codec.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
         self._engine.dispose()

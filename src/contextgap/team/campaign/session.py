@@ -29,10 +29,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.base.labels import decode_label
 from contextgap.learner.replayed import ReplayedLearner
-from contextgap.team.campaign import calls, codec
-from contextgap.team.campaign.calls import caller, check_time
+from contextgap.team.campaign import codec
 from contextgap.team.campaign.store import TRIALS, Store
-from contextgap.team.campaign.values import AlteredError, ConflictError
+from contextgap.team.campaign.values import AlteredError, ConflictError, caller, check_time
 
 R = TypeVar("R")
 # The rewards of trials that were corrected, None for those that were retracted.
@@ -542,7 +541,7 @@ class Session:
         due, now = self.replay.next_due, self.store.database.now(connection)
         if due is None or due > now:
             return False
-        if self.store.database.is_file and now > (calls.after(_JUMP, self.replay.at) or now):
+        if self.store.database.is_file and now > (codec.after(_JUMP, self.replay.at) or now):
             warnings.warn(
                 f"the clock says {now[:19]}, more than a day after the last event, so no lease "
                 "runs out now; it will after the next ask or tell, if the clock is right",

@@ -28,10 +28,18 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.sql import ClauseElement, ColumnElement
 
 from contextgap.base import files
-from contextgap.team.campaign import calls
-from contextgap.team.campaign.codec import NOTHING, Event, as_json, file_hash, row_hash
+from contextgap.team.campaign import codec
+from contextgap.team.campaign.codec import (
+    NOTHING,
+    START,
+    Event,
+    as_json,
+    decode_goal,
+    file_hash,
+    row_hash,
+    summary,
+)
 from contextgap.team.campaign.database import IDLE, NAME, Database, Prepared
-from contextgap.team.campaign.progress import START, decode_goal, summary
 from contextgap.team.campaign.values import (
     STATES,
     AlteredError,
@@ -502,7 +510,7 @@ def check_database(database: Database) -> None:
                 "the database is of an earlier release; contextgap database upgrade upgrades it"
             )
         # Only a commit shows whether there is room left.
-        connection.execute(update(SCHEMA).values(checked=calls.now()))
+        connection.execute(update(SCHEMA).values(checked=codec.now()))
 
 
 def make_tables(database: Database, connection: Connection) -> bool:

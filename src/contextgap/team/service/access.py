@@ -27,7 +27,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from starlette.types import Scope
 
 from contextgap.base import checks
-from contextgap.team.campaign import ConflictError, NotFoundError, calls
+from contextgap.team.campaign import ConflictError, NotFoundError, codec
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_name
 
@@ -196,7 +196,7 @@ class Token:
 
     @property
     def good(self) -> bool:
-        return self.revoked is None and (self.until is None or calls.now() < self.until)
+        return self.revoked is None and (self.until is None or codec.now() < self.until)
 
 
 def hash_of(secret: str) -> str:
@@ -219,9 +219,9 @@ def create_token(
     secret = f"cgap_{secrets.token_urlsafe(32)}"
     until = None
     if days is not None:
-        until = calls.after(86_400 * checks.positive("days", days, "90 is usual"))
+        until = codec.after(86_400 * checks.positive("days", days, "90 is usual"))
     row = {"name": name, "hash": hash_of(secret), "scopes": ",".join(wanted), "until": until}
-    row |= {"campaign": campaign, "created": calls.now()}
+    row |= {"campaign": campaign, "created": codec.now()}
     with database.writing() as connection:
         _METADATA.create_all(connection)
         try:
@@ -237,7 +237,7 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
     try:
         if any(token.good for token in read_tokens(where).values()):
             return None
-        return create_token(where, f"made at {calls.now()}", SCOPES)
+        return create_token(where, f"made at {codec.now()}", SCOPES)
     except (SQLAlchemyError, OSError, ConflictError):
         return None
     finally:
@@ -250,7 +250,7 @@ def revoke_token(database: Database, name: str) -> None:
         if name not in known:
             raise NotFoundError(f"there is no token {name!r}; there are {known}")
         mine = (TOKENS.c.name == name) & TOKENS.c.revoked.is_(None)
-        connection.execute(sa.update(TOKENS).where(mine).values(revoked=calls.now()))
+        connection.execute(sa.update(TOKENS).where(mine).values(revoked=codec.now()))
 
 
 def read_tokens(database: Database) -> dict[str, Token]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import OrderedDict, deque
@@ -25,8 +26,8 @@ from contextgap.team.campaign.campaign import (
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.access import Settings, busy
-from contextgap.team.service.monitoring import logger
 
+logger = logging.getLogger("contextgap.service")
 R = TypeVar("R")
 # Threads that begin campaigns, and that make policies again from the log.
 CREATING, REBUILDING = 4, 1

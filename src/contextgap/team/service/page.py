@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import threading
 import time
@@ -39,10 +40,16 @@ from contextgap.policy.scoring import QUICK
 from contextgap.tables.columns import Category, Number
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError
-from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
+from contextgap.team.campaign.codec import (
+    as_json,
+    decode_goal,
+    read_label,
+    read_trial,
+    summary,
+    trial_json,
+)
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_states
-from contextgap.team.campaign.progress import decode_goal, summary
 from contextgap.team.campaign.store import (
     EVENTS,
     LARGEST,
@@ -53,12 +60,12 @@ from contextgap.team.campaign.store import (
     summaries,
 )
 from contextgap.team.campaign.values import STATES
-from contextgap.team.service import bodies
 from contextgap.team.service.access import busy
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.monitoring import logger
+from contextgap.team.service.routes import Body, Label, OneContext, check_size
 from contextgap.team.service.routing import Router, StrictRequest, json_answer
 
+logger = logging.getLogger("contextgap.service")
 READ_EVERY = 0.5  # seconds between two reads of a log, to which other processes may add
 HEARTBEAT = 15.0  # seconds after which those who listen are sent a comment, if nothing happened
 LISTENERS = 200  # the most who may listen at once
@@ -523,18 +530,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class Along(bodies.Body):
+class Along(Body):
     """What is believed along a column."""
 
     column: str = Field(description="The column's name.")
-    at: bodies.OneContext = Field(None, description="All other columns; by default typical ones.")
+    at: OneContext = Field(None, description="All other columns; by default typical ones.")
 
 
-class Why(bodies.Body):
+class Why(Body):
     """Why an arm is recommended."""
 
-    context: bodies.OneContext = Field(description="One context.")
-    against: bodies.Label = Field(None, description="The other arm; by default the next best.")
+    context: OneContext = Field(description="One context.")
+    against: Label = Field(None, description="The other arm; by default the next best.")
 
 
 @cache
@@ -632,7 +639,7 @@ async def columns(request: StrictRequest) -> Response:
 )
 async def along(request: StrictRequest, body: Along) -> Response:
     """Return every arm's mean and interval along one column."""
-    bodies.check_size(request, body.at)
+    check_size(request, body.at)
     at = read_json(body.at, "at")
     return await _from_belief(request, lambda belief: belief.course(body.column, at))
 
@@ -640,7 +647,7 @@ async def along(request: StrictRequest, body: Along) -> Response:
 @own.on("POST /why", "read", "Why an arm is answered, for the page", _WHY, *(400, 404, 422))
 async def why(request: StrictRequest, body: Why) -> Response:
     """Return the arms at a context, best first, and what makes the difference."""
-    bodies.check_size(request, body.context)
+    check_size(request, body.context)
     belief = await request.service.beliefs.of(request.campaign)
     context = read_json(body.context, "context")
     against = None if body.against is None else read_label(body.against, "against")

@@ -33,9 +33,9 @@ from contextgap.team.campaign import (
     NotFoundError,
     UnavailableError,
 )
-from contextgap.team.campaign.calls import speak_for
 from contextgap.team.campaign.codec import as_json
 from contextgap.team.campaign.store import LARGEST
+from contextgap.team.campaign.values import speak_for
 from contextgap.team.service.access import SCOPES, Caller, RefusedError, busy
 
 if TYPE_CHECKING:
