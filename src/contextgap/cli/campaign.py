@@ -80,16 +80,12 @@ FILE = "contextgap.db"
 
 @dataclass(frozen=True)
 class Place:
-    """Which campaign a command is about."""
-
     database: Where = FILE
     campaign: Which = None
 
 
 @dataclass(frozen=True)
 class Changing(Place):
-    """Which campaign a command changes, and on whose behalf."""
-
     by: By = None
 
 
@@ -428,7 +424,6 @@ def read_reward(word: str) -> float:
 
 
 def read_arm(word: str, campaign: Any) -> Any:
-    """Return the arm that is written so; learners complain about others."""
     return Written(campaign.arms).read(word, word)
 
 
@@ -582,7 +577,6 @@ def _unquoted(cell: Any) -> Any:
 
 
 def _import(campaign: Any, path: Path, dry_run: bool, yes: bool, json: bool) -> None:
-    """Show what a sheet that was filled in would tell, and tell it."""
     from contextgap.tables.files import read_sheet
 
     sheet = read_sheet(path)

@@ -67,7 +67,6 @@ class Exports:
         return graph, code
 
     def bytes(self, policy: Policy, contexts: Any) -> int:
-        """Return the size of the larger export."""
         with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
             onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
             trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
@@ -132,7 +131,6 @@ def export_command(
 
 
 def _thinned(contexts: Any) -> Any:
-    """At most as many contexts as a self-test can have, evenly spread over the file."""
     if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
         return contexts
     return contexts[np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int).tolist()]
@@ -311,7 +309,6 @@ def _verdict(reasons: list[str], different: int) -> str:
 
 
 def random_masks(rows: int, arms: int, seed: int) -> Mask:
-    """Return which arms are eligible, shape (rows, arms): at least one in every row."""
     rng = np.random.default_rng(seed)
     mask = rng.random((rows, arms)) < _ELIGIBLE
     mask[np.arange(rows), rng.integers(arms, size=rows)] = True
@@ -319,7 +316,6 @@ def random_masks(rows: int, arms: int, seed: int) -> Mask:
 
 
 def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Any, str]:
-    """Return an export, ready to be asked, and what runs it."""
     if path.is_dir():
         try:
             names = FileNames.of(found_prefix(path, prefix))

@@ -185,7 +185,6 @@ def from_standard_input(log: list[str]) -> Iterator[list[Path]]:
 
 
 def _kind_of(given: bytes) -> str:
-    """Return the suffix of a log, inferred from its beginning."""
     if given[:2] == b"\x1f\x8b":
         return f"{_kind_of(gzip.decompress(given))}.gz"
     if given[:4] == b"PAR1":
@@ -199,7 +198,6 @@ def _kind_of(given: bytes) -> str:
 def _settings(
     table: Any, trials: Trials, bandwidth: float | None, ridge: float | None
 ) -> dict[str, Any]:
-    """Return the user's settings with defaults filled in; no kernel if all is to be learnt."""
     how = columns_for(table, trials)
     if bandwidth is None and ridge is None:
         return how
@@ -268,7 +266,6 @@ def init_command(
 
 
 def _write_trials(path: Path) -> None:
-    """Write trials of three coolings, of which each is best somewhere."""
     rng = np.random.default_rng(0)
     with whole_file(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")

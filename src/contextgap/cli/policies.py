@@ -80,7 +80,6 @@ CardRows = Annotated[
 
 
 def kind_of_bounds(probability: float | None) -> str:
-    """Return in words how far bounds can be trusted."""
     if probability is None:
         return "heuristic"
     return f"holds with probability {probability:g}"
@@ -118,7 +117,6 @@ def described(policy: Policy) -> dict[str, Any]:
 
 
 def _short(part: Component) -> str:
-    """A part as Python shows it, its numbers to four digits."""
     return re.sub(r"\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.4g}", str(part))
 
 
@@ -175,7 +173,6 @@ def _columns_in_words(policy: Policy) -> str:
 
 
 def has_card(policy: Policy) -> bool:
-    """Whether there are rewards enough to leave one out."""
     return sum(policy.counts.values()) > 1
 
 
@@ -205,7 +202,6 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
 
 
 def _whole(path: Path, policy: Policy, separator: str | None) -> Encoded:
-    """Return all contexts of a table."""
     parts = [encoded_in(sheet, policy).rows for sheet in read_blocks(path, separator)]
     return Encoded(np.concatenate(parts), policy.state.schema)
 

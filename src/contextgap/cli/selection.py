@@ -342,7 +342,6 @@ def ship(
 
 
 def _write_contexts(folder: Path, selector: Selector, instances: Instances) -> Path:
-    """Write what the policy is asked, for other commands to ask it too."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "contexts.csv"
     with whole_file(path, text=True) as file:

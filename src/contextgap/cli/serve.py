@@ -42,7 +42,6 @@ Url = Annotated[
 def _maintained(
     database: str, module: str = "campaign.store", *, existing: bool = False
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield a database, and a module of functions for those who run it."""
     with database_complaints():
         functions = import_module(f"contextgap.team.{module}")
         from contextgap.team.campaign.database import Database
@@ -58,8 +57,6 @@ _TOKENS = "service.access"
 
 @dataclass(frozen=True)
 class _Options:
-    """The options that are settings of a service."""
-
     host: Annotated[
         str,
         typer.Option(help="The address to listen at; 0.0.0.0 for all addresses of this machine."),

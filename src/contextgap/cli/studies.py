@@ -513,7 +513,6 @@ def reproduce_command(
 
 
 def parts_of(folder: Path, fresh: bool = False) -> Store:
-    """Return the store of a study's finished parts, and report parts of other versions."""
     store = Store(folder / "parts")
     if fresh:
         store.clear()

@@ -44,7 +44,6 @@ def numbers_in(option: str, texts: Sequence[str], such_as: str) -> list[float]:
 
 
 def list_option(text: str, *flags: str) -> Any:
-    """Return an option that takes a comma-separated list of names and may be repeated."""
     return typer.Option(*flags, callback=names_in, metavar="A,B", help=text)
 
 
@@ -113,8 +112,6 @@ CORES = os.cpu_count() or 1
 
 
 class Answer(NamedTuple):
-    """What a command answers programs, where its exit status is not 0."""
-
     value: Any
     status: int
 
@@ -171,8 +168,6 @@ def command(function: Callable[..., Iterator[Any] | None]) -> Callable[..., None
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """The options that say what is in the columns of a table."""
-
     exclude: Exclude = None
     category: CategoryColumns = None
     cyclic: CyclicColumns = None
@@ -184,8 +179,6 @@ class ColumnOptions:
 
 
 class Commands(typer.Typer):
-    """Commands below one name."""
-
     def __init__(self, about: str) -> None:
         super().__init__(help=about, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -319,7 +312,6 @@ class Phases:
 
 
 def _lines(phase: str) -> Callable[[int, int], None]:
-    """Return what writes to a log, now and then, how far a phase is."""
     begun = said = time.perf_counter()
 
     def say(done: int, total: int) -> None:
@@ -427,7 +419,6 @@ def say_warning(warning: Any, console: _Console = err) -> None:
 
 @contextmanager
 def noting_warnings() -> Iterator[None]:
-    """Print the warnings of a block, one line for each that says something else."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

@@ -326,7 +326,6 @@ class Decided(NamedTuple):
 
 
 def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
-    """Return the indices of the arms that a policy answers."""
     index = {label: i for i, label in enumerate(policy.arms)}
     labels = policy.recommend(Encoded(contexts, policy.state.schema))
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
@@ -440,13 +439,11 @@ class Selection:
         self._open = np.ones(len(equations.rhs), dtype=bool)
 
     def reach(self, size: int) -> int:
-        """Choose until there are ``size`` points, or no more that help; return how many."""
         while len(self._chosen) < size and self._choose():
             pass
         return min(size, len(self._chosen))
 
     def points(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return contexts, arms and weights of the first ``size`` points, if there are so many."""
         chosen = self._chosen[:size]
         factor = self._columns.view[:size, chosen].T
         weights = np.empty(0)
@@ -522,7 +519,6 @@ def make_candidates(
     most_per_arm: int | None,
     rng: np.random.Generator,
 ) -> Iterator[Candidate]:
-    """Return the ways in which a policy can be compressed, fitted where ``fitting`` was asked."""
     # The contexts observed of arms in use, arm after arm.
     model = policy.state.model.deployed()
     index = np.full(model.n_arms, -1, dtype=np.intp)
@@ -557,7 +553,6 @@ def search(
     fitting: Decided,
     held_out: Decided,
 ) -> tuple[Candidate, int] | None:
-    """Return the best way and its number of points; None if only all points satisfy the goal."""
     kind, wanted = goal
     best: tuple[float, Candidate, int] | None = None
     least_bytes: list[int] = []
@@ -580,7 +575,6 @@ def search(
 
 
 def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
-    """The largest number of points that fits; any fits if there is no limit."""
     if most_bytes is None:
         return candidate.selection.reach(np.iinfo(np.int64).max)
     if candidate.bytes(0) > most_bytes:

@@ -142,7 +142,6 @@ def comparison_contexts(
 
 
 def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> None:
-    """Warn if other arms are answered where contexts are rounded to single precision."""
     with np.errstate(over="ignore"):
         rounded = contexts.astype(np.float32).astype(np.float64)
     if not np.array_equal(np.isinf(rounded), np.isinf(contexts)):
@@ -159,7 +158,6 @@ def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -
 
 
 def fallback_arm(policy: Policy, rule: DecisionRule) -> int:
-    """Return the safe arm; without one, that of the highest mean over all observed contexts."""
     if rule.fallback is not None:
         return rule.fallback.column
     means = policy.state.rules.sign * policy.raw_means(observed_contexts(rule))
@@ -322,8 +320,6 @@ def _largest(values: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """An export's answers at some contexts, compared and timed."""
-
     parity: Parity
     single: bool
     microseconds: float

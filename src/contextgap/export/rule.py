@@ -154,7 +154,6 @@ class DecisionRule:
 
     @property
     def tolerance(self) -> float | None:
-        """The largest bound with which a recommended arm is answered; None for any."""
         return None if self.fallback is None else self.fallback.tolerance
 
 
@@ -210,7 +209,6 @@ def observed_contexts(rule: DecisionRule) -> FloatArray:
 
 
 def check_kernel(kernel: Kernel, purpose: str) -> None:
-    """Raise ``ExportError`` if a kernel, or one inside it, is not the library's own."""
     # By exact type: a subclass may compute anything.
     if type(kernel) not in _KERNELS:
         can = ", ".join(kind.__name__ for kind in _KERNELS)
@@ -226,7 +224,6 @@ def check_kernel(kernel: Kernel, purpose: str) -> None:
 
 
 def check_masks(rule: DecisionRule) -> None:
-    """Raise ``ExportError`` for rules that cannot choose among eligible arms where exported."""
     if rule.compares == "history":
         raise ExportError(
             "a look-back cannot choose among eligible arms in an export: the steps that it "
@@ -366,7 +363,6 @@ def seen_by_kernels(table: TableSchema | None, rows: FloatArray) -> FloatArray:
 
 
 def is_level(number: SpreadNumber, codes: FloatArray) -> Any:
-    """Say which codes are those of levels that are known."""
     return (codes >= 0) & (codes < number.by) & (codes == np.floor(codes))
 
 
@@ -382,7 +378,6 @@ def has_unknown_level(table: TableSchema | None, rows: FloatArray) -> Any:
 
 
 def read_rows(table: TableSchema, contexts: Any) -> FloatArray:
-    """Return raw cells, in a DataFrame, a mapping or rows of cells, as rows of numbers."""
     given = Table.of(contexts)
     cells = ContextSchema.of(table).picked(given)
     return table.read([[cell] for cell in cells] if given.single else cells)[0]

@@ -296,7 +296,6 @@ class Campaign(CampaignMethods):
         return self._connection.get(f"{self._path}/{rest}", **parameters)
 
     def _send(self, rest: str, key: str | None, **body: Any) -> Any:
-        """Send a request under a key, which is its own if none is given."""
         body["key"] = key or uuid4().hex
         return self._connection.post(f"{self._path}/{rest}", body)
 

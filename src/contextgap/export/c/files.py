@@ -221,7 +221,6 @@ def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[f
 
 
 def _tables(rule: DecisionRule) -> list[ArmTable]:
-    """The arms' tables; of arms that share, each arm's own with the factor scaled by s."""
     shared = rule.shared
     if shared is None:
         return list(rule.arms)
@@ -334,7 +333,6 @@ def compile_shared(
 
 
 def run_self_test(folder: Path, compiler: str | None, prefix: str) -> tuple[bool, str]:
-    """Build the exported self-test as its header says; return whether it passed, and its words."""
     names = FileNames.of(prefix)
     sources = [str(folder / name) for name in (names.source, names.self_test)]
     with tempfile.TemporaryDirectory(prefix="contextgap-") as place:

@@ -29,8 +29,6 @@ POINTER = 8  # bytes, where pointers are largest
 
 
 class Real:
-    """The floating-point type of an export, ``float`` or ``double``."""
-
     def __init__(self, float32: bool) -> None:
         self.float32 = float32
         self.name = "float" if float32 else "double"
@@ -63,7 +61,6 @@ class Real:
 
 
 def string_bytes(text: str) -> int:
-    """Return the bytes of text as a C string, with the zero at its end."""
     return len(text.encode("utf-8", "backslashreplace")) + 1
 
 
@@ -78,7 +75,6 @@ def column_names(columns: Sequence[str] | None, dimension: int) -> tuple[str, ..
 
 
 def level_bytes(table: TableSchema) -> int:
-    """Return the bytes of all texts of levels, each of which a table points to."""
     total = 0
     for coding in table.codings:
         if isinstance(coding.kind, Category):
@@ -109,12 +105,10 @@ class Form(Enum):
 
     @property
     def has_widths(self) -> bool:
-        """Whether the factors are in the tables."""
         return self is not Form.MEANS
 
     @property
     def mean_from_weights(self) -> bool:
-        """Whether a recommendation needs the weights only."""
         # Where v = L⁻¹k is solved for anyway, the mean comes from v and the innovations, as in
         # Python: there are as many of them, and nothing cancels when the ridge is small.
         return self in (Form.MEANS, Form.MEANS_EXPLAINED)
@@ -166,7 +160,6 @@ class Layout:
 
     @property
     def points(self) -> int:
-        """Observations of all arms."""
         return self.sizes[0] if self.columns or self.common else sum(self.sizes)
 
     @property
@@ -202,7 +195,6 @@ class Layout:
 
     @property
     def rom_bytes(self) -> int:
-        """Bytes of all constants: numbers, labels, names and indices."""
         total = self.number_bytes + self.text_bytes
         if self.watch_points:
             count = len(STATISTICS) + self.watch_columns

@@ -126,7 +126,6 @@ class FileNames(NamedTuple):
 
 
 def check_prefix(prefix: str) -> str:
-    """Return a prefix if names in C may begin with it, or raise."""
     if not isinstance(prefix, str):
         raise TypeError(f"prefix must be text, got {prefix!r}")
     if not re.fullmatch(f"[a-z][a-z0-9_]{{0,{_LONGEST_PREFIX - 1}}}", prefix):
@@ -683,12 +682,10 @@ class _Writer:
         return f"{function}({', '.join(arguments)})"
 
     def _numbers(self, codes: int) -> int:
-        """Return how many numbers come before so many codes."""
         self.has_codes |= codes > 0
         return self._dimension - codes
 
     def _setting(self, value: float, called: str) -> str:
-        """Return a positive number as a literal, refusing one that rounds to zero."""
         if not self._real.rounded(value, called) > 0:
             raise ExportError(f"{called} {value!r} is too small for a {self._real.name}")
         return self._real.literal(value, called)

@@ -160,7 +160,6 @@ def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule, eligible: bool)
 
 
 def _metadata(rule: DecisionRule) -> dict[str, str]:
-    """What a graph says about itself: strings by key, JSON where structured."""
     try:
         labels = [encode_label(label) for label in rule.labels]
     except TypeError as error:
@@ -478,12 +477,10 @@ class _Emitter:
         return replace(decided, believed=believed)
 
     def _pick(self, operator: str, scores: Value) -> _Decided:
-        """Return the first place of the highest (ArgMax) or lowest (ArgMin) score."""
         scores = self._only(scores, np.inf if operator == "ArgMin" else -np.inf)
         return _Decided(scores.node(operator, axis=0, keepdims=0, select_last_index=0), scores)
 
     def _only(self, table: Value, otherwise: float) -> Value:
-        """Return a table with a number in place of what belongs to arms that are not eligible."""
         return self.eligible.where(table, otherwise) if self.masked else table
 
     def _eligible_gaps(self, gap: Value) -> Value:
@@ -538,7 +535,6 @@ class _Emitter:
         return _interval(means, variances, table.reach[first:, None])
 
     def _shared_tables(self, table: SharedTable, values: Value) -> dict[str, Value]:
-        """Return mean, std, lower, upper and gap, each of shape (arms, batch)."""
         # All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
         # alike arm a is to the arm of each observation.
         graph, n, diagonal = self.graph, len(table.support), self._diagonal()
@@ -594,7 +590,6 @@ class _Emitter:
         return self._gaps(upper=graph.stack(upper), lower=graph.stack(lower))
 
     def _smallest_gaps(self, arms: list[dict[str, Value]], states: IntArray) -> Value:
-        """The smallest gap at every step, shape (steps, batch)."""
         # With h the arm of highest upper U1, and U2 the second highest, it is
         # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
         bounds = (  # one by one, so that few are held

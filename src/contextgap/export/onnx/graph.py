@@ -39,8 +39,6 @@ Operand: TypeAlias = Union["Value", ArrayLike]
 
 
 def _operator(name: str) -> Callable[[Value, Operand], Value]:
-    """Return an operator with another value, or with real numbers."""
-
     def applied(value: Value, other: Operand) -> Value:
         return value.node(name, other if isinstance(other, Value) else value.graph.real(other))
 
@@ -128,14 +126,12 @@ class GraphBuilder:
         return self._constant(rounded)
 
     def constant(self, values: ArrayLike) -> Value:
-        """Return a constant: whole numbers, truth values, or the graph's real type."""
         given = np.asarray(values)
         if given.dtype.kind == "f":
             return self.real(given)
         return self._constant(given if given.dtype == np.bool_ else given.astype(np.int64))
 
     def node(self, operator: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> Value:
-        """Return the first value that an operator gives."""
         values = [each if isinstance(each, Value) else self.constant(each) for each in inputs]
         given = [each.name for each in values]
         key = (operator, *given, repr(sorted(attributes.items())))
@@ -151,7 +147,6 @@ class GraphBuilder:
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
 
     def output(self, name: str, value: Value, dtype: DTypeLike, *shape: str | int) -> None:
-        """Promise a value under a name of its own."""
         helper = self._onnx.helper
         self.nodes.append(helper.make_node("Identity", [value.name], [name], name))
         self.outputs[name] = helper.make_tensor_value_info(name, self.type_code(dtype), shape)
@@ -198,7 +193,6 @@ def spread_rows(graph: GraphBuilder, rows: Value, table: TableSchema) -> Value:
 
 
 def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber]) -> Value:
-    """Return the numbers that are made alike, shape (numbers, batch)."""
     values = rows.node("Gather", [each.source for each in numbers], axis=0)
     is_missing = values.node("IsNaN")
     if how is How.IS_MISSING:
@@ -219,7 +213,6 @@ def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber
 
 
 def _warped(graph: GraphBuilder, contexts: Value, warp: Warp) -> Value:
-    """Return contexts with their skewed numbers on a logarithmic scale, shape (numbers, batch)."""
     skewed = np.array(warp.unit)[:, None] > 0
     unit = graph.real(np.where(skewed, np.array(warp.unit)[:, None], 1.0), "unit")
     away = contexts - np.array(warp.centre)[:, None]
@@ -254,7 +247,6 @@ class KernelGraph:
         self.ones = one.node("Expand", graph.stack([graph.constant([1]), count]))
 
     def values(self, kernel: kernels.Kernel) -> Value:
-        """Return the kernel between support and contexts, shape (n, batch)."""
         if isinstance(kernel, kernels.Sum | kernels.Product):
             left, right = self.values(kernel.left), self.values(kernel.right)
             return left + right if isinstance(kernel, kernels.Sum) else left * right
@@ -273,7 +265,6 @@ class KernelGraph:
         return self._constant(1.0)
 
     def diagonal(self, kernel: kernels.Kernel) -> Value:
-        """Return k(x, x) of every context, shape (1, batch)."""
         if isinstance(kernel, kernels.Sum | kernels.Product):
             left, right = self.diagonal(kernel.left), self.diagonal(kernel.right)
             return left + right if isinstance(kernel, kernels.Sum) else left * right
@@ -363,7 +354,6 @@ class KernelGraph:
             square *= square
 
     def _scaled_distance(self, kernel: kernels.Gaussian | kernels.Matern) -> Value:
-        """Squared distances in units of the bandwidth."""
         graph, codes = self._graph, kernel.categories
         if not isinstance(kernel.bandwidth, float):
             scale = np.asarray(kernel.bandwidth)

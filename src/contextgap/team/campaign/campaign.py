@@ -424,8 +424,6 @@ class Campaign(CampaignMethods):
 
 @dataclass(frozen=True)
 class _Progress:
-    """How good the learner was after an event, when the log had some hash."""
-
     log: str
     after: int
     found: dict[str, Any]
@@ -601,7 +599,6 @@ def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str
 
 
 def _told_by(row: dict[str, Any], kind: str) -> int:
-    """Return the event that told a trial's reward; raise if there is none to change."""
     if row["told_by"] is None:
         hint = "cancel it, if it will not be tried" if kind == "retract" else "tell its reward"
         raise ConflictError(f"trial {row['id']} is {row['state']}, without a reward; {hint}")
@@ -660,7 +657,6 @@ def _load(store: Store, connection: Connection, event: codec.Event) -> Policy:
 
 
 def load_policy(database: Database, campaign: str, name: str) -> Policy:
-    """Return a frozen policy of a campaign that need not be opened for it."""
     store = find_store(database, campaign)
     with store.reading() as connection:
         return _load(store, connection, _find_policy(store, connection, name))

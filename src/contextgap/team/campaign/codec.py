@@ -83,7 +83,6 @@ def check_cells(encoded: Mapping[str, Any], called: str) -> None:
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether text can be written as UTF-8 and kept by any database."""
     if "\x00" in text:
         return False
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
@@ -184,7 +183,6 @@ class Event:
 
     @property
     def trial_rows(self) -> list[dict[str, Any]]:
-        """The rows of the table of trials that an ask or outside data make."""
         never = dict.fromkeys(("reward", "asked", "until", "told", "told_by", "why"))
         if self.kind == "ask":
             own = {"state": "open", "asked": self.at, "until": self.result["until"]}
@@ -210,7 +208,6 @@ class Event:
 
     @property
     def trial_change(self) -> dict[str, Any]:
-        """What the event changes in the row of the trial that it is about."""
         if self.kind not in _BECAME:
             return {}
         change: dict[str, Any] = {"state": _BECAME[self.kind], "by": self.by}
@@ -229,7 +226,6 @@ def _hash(before: str, parts: _Parts, by: str | None) -> str:
 
 
 def named_arms(mask: Mask, labels: Sequence[Label]) -> list[list[Any]]:
-    """Return the labels of the eligible arms of each row."""
     places = [np.flatnonzero(row).tolist() for row in np.atleast_2d(mask)]
     return [[encode_label(labels[place]) for place in row] for row in places]
 
@@ -358,7 +354,6 @@ def decode_goal(encoded: Mapping[str, Any] | None) -> StoppingRule | None:
 
 
 def seen_contexts(state: LearnerState | PolicyState) -> Encoded:
-    """Return contexts whose rewards a learner or a policy rests on, some if there are many."""
     contexts = state.model.observed.contexts
     return Encoded(contexts[evenly(np.arange(len(contexts)), _SAMPLE)], state.schema)
 

@@ -84,7 +84,6 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection for a transaction that is undone if the block raises."""
         with self.connected() as connection, self.writing_on(connection):
             yield connection
 
@@ -243,7 +242,6 @@ def _journal_mode(connection: Any, path: str | None) -> str:
 
 
 def _begin_writing(connection: Any) -> None:
-    """Begin a transaction as soon as no other process writes."""
     # SQLite itself would sleep up to a tenth of a second between attempts, while nobody writes.
     patience = seconds_left(WAIT)
     deadline = time.monotonic() + patience
@@ -276,7 +274,6 @@ def check_local(path: Path) -> None:
 
 
 def filesystem(path: Path) -> str | None:
-    """Return the kind of file system that a file is or would be on; None if unknown."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

@@ -606,7 +606,6 @@ def _some(contexts: Any) -> dict[str, Any]:
 
 
 def _read_told(trial: Any, reward: Any) -> tuple[dict[str, Any], bool]:
-    """Return the numbers of the trials told about, their rewards, and whether it is only one."""
     if isinstance(trial, Trial) or np.ndim(trial) == 0:
         return {"trial": [read_number(trial)], "reward": [checks.reward("reward", reward)]}, True
     numbers = [read_number(each) for each in trial]

@@ -309,7 +309,6 @@ class Draft:
         return self.events[-1]
 
     def known(self, key: str | None, kind: str, request: dict[str, Any]) -> codec.Event | None:
-        """Return the event that a key already stands for; raise if it stands for another."""
         if key is None:
             return None
         drafted = next((event for event in self.events if event.key == key), None)
@@ -371,7 +370,6 @@ class Draft:
         self._progress |= progress
 
     def mark(self) -> tuple[Any, ...]:
-        """Return what ``rewind`` needs to undo what is added from now on."""
         return {name: copy(vars(self)[name]) for name in _REDRAWN}, self.session.mark()
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
@@ -507,7 +505,6 @@ class Session:
         return written, due, found
 
     def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
-        """Make calls and write what they do at once; return their results, or their errors."""
         if self._group is not None:
             raise RuntimeError("calls are committed together already")
 
@@ -658,7 +655,6 @@ class Session:
         return None
 
     def _take_snapshot(self, patience: float | None = None) -> None:
-        """Write a snapshot if replaying the events since the last one takes long."""
         replay = self.replay
         if patience is None:
             patience = max(_SECONDS, _OF_WRITING * self._writing)
@@ -674,7 +670,6 @@ class Session:
                 self.write_snapshot()
 
     def write_snapshot(self) -> None:
-        """Write a snapshot of the learner, if it is that of the last event."""
         start, replay = time.perf_counter(), self.replay
         content, event = codec.to_bytes(replay.learner), (replay.number, replay.hash)
         with self.store.locked() as connection:

@@ -306,7 +306,6 @@ class Store:
         self._summarize.run(connection, summary=as_json(summary))
 
     def progress(self, connection: Connection) -> list[dict[str, Any]]:
-        """Return the progress that the log has recorded, the latest last."""
         return [event.result for event in self.events_of(connection, "progress")] or [START]
 
     def files(self, connection: Connection, kind: str) -> list[int]:
@@ -382,7 +381,6 @@ def prepare(database: Database) -> None:
 
 
 def upgrade(database: Database) -> bool:
-    """Upgrade the tables of an earlier release; return whether there was something to upgrade."""
     with database.writing() as connection:
         if not make_tables(database, connection):
             return False
@@ -452,14 +450,12 @@ def created_before(database: Database, name: str, key: str, request: Mapping[str
 
 
 def _settings(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a campaign was created with, but for the seed."""
     header, _ = files.read(io.BytesIO(base64.b64decode(request["learner"])), "learner")
     given = {part: request[part] for part in ("arms", "goal", "lease")}
     return {**header, **given, **dict.fromkeys(_DRAWN)}
 
 
 def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
-    """Return the number and the format of every campaign, by name."""
     if not database.exists:
         return {}
     own = CAMPAIGNS.c
@@ -477,7 +473,6 @@ def version_of(connection: Connection) -> int:
 
 
 def check_version(connection: Connection) -> int:
-    """Return the version of the tables; raise if this release cannot use them."""
     version = version_of(connection)
     if version > VERSION:
         raise ValueError(
@@ -514,7 +509,6 @@ def check_database(database: Database) -> None:
 
 
 def make_tables(database: Database, connection: Connection) -> bool:
-    """Make tables, or upgrade them; return whether there was something to upgrade."""
     if not database.is_file:  # processes that do so at once do it one after the other
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"))
         connection.execute(text("SET LOCAL statement_timeout = 0"))
@@ -682,7 +676,6 @@ def _alone(database: Database) -> Iterator[Connection]:
 
 
 def _tables(connection: Connection) -> sa.MetaData:
-    """Return the tables of this library in a database, of whatever version they are."""
     found = sa.MetaData()
     found.reflect(connection, only=lambda name, _: name.startswith("contextgap_"))
     for table in found.tables.values():
@@ -706,7 +699,6 @@ def _copy(source: Connection, target: Connection) -> None:
 
 
 def verify(database: Database) -> Iterator[str]:
-    """Check hashes, trials against logs, snapshots and policies; yield what is not as written."""
     prepare(database)
     for name, (number, _) in campaign_names(database).items():
         with database.reading() as connection:

@@ -375,7 +375,6 @@ def context_cells(trial: Trial) -> dict[str, Any]:
 
 
 def trials_frame(trials: Sequence[Trial]) -> Any:
-    """Return trials as a DataFrame, one row each, indexed by their numbers."""
     import pandas as pd
 
     about = {name: [getattr(trial, name) for trial in trials] for name in _ABOUT}
@@ -465,7 +464,6 @@ def check_time() -> None:
 
 
 def seconds_left(most: float) -> float:
-    """Return how long the call that runs may wait, at most so many seconds."""
     deadline = _CALL.get().deadline
     return most if deadline is None else max(0.0, min(most, deadline - time.monotonic()))
 

@@ -164,8 +164,6 @@ def is_loopback(host: str) -> bool:
 
 
 class RefusedError(Exception):
-    """A request that is not carried out, with the status and the headers of its answer."""
-
     def __init__(
         self,
         status: int,
@@ -210,7 +208,6 @@ def create_token(
     campaign: str | None = None,
     days: float | None = None,
 ) -> str:
-    """Make a token, by default for all campaigns and for ever; return its secret, this once."""
     check_name("name", name)
     wanted = [scope for scope in SCOPES if scope in scopes]
     unknown = [scope for scope in scopes if scope not in SCOPES]
@@ -266,7 +263,6 @@ def read_tokens(database: Database) -> dict[str, Token]:
 
 
 def _rows(connection: sa.Connection) -> Sequence[sa.RowMapping]:
-    """Return the rows of the table of tokens, which the first token makes."""
     if not connection.dialect.has_table(connection, TOKENS.name):
         return []
     return connection.execute(sa.select(TOKENS).order_by(TOKENS.c.id)).mappings().all()

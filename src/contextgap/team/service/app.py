@@ -171,7 +171,6 @@ class Metrics:
         total.set_function(lambda: sum(waiting().values()))
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; methods that clients invent are counted as one."""
         method = method if method in _METHODS else "other"
         self._counter(method, route, str(status)).inc()
         self._timer(route).observe(seconds)
@@ -187,7 +186,6 @@ class _Watches(Collector):
         self._watched = watched
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the numbers of every watch."""
         labels = ["campaign", "policy"]
         reports = [(names, watch.report()) for names, watch in self._watched().items()]
         for name, about, read in (
@@ -431,7 +429,6 @@ class ServiceApp(FastAPI):
         return super().__call__
 
     def _check(self, caller: Caller) -> None:
-        """Raise if a request is too large, comes from a foreign page, or is one too many."""
         service, length = self._service, caller.headers.get("content-length")
         if length is not None:
             if "transfer-encoding" in caller.headers:
@@ -507,7 +504,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _refresh_tokens(service: Service) -> None:
-    """Take in which tokens were made and revoked; while the database is away, nothing changes."""
     while True:
         try:
             await service.guard.refresh()
@@ -517,7 +513,6 @@ async def _refresh_tokens(service: Service) -> None:
 
 
 async def _keep_watches(service: Service) -> None:
-    """Go on with the watches that the database keeps, and save them every second."""
     try:
         await service.hosting.restore_watches()
     except Exception as error:  # when their policies are used, it is tried again
@@ -575,8 +570,6 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that says where it listens, and ends in time."""
-
     def __init__(
         self, config: uvicorn.Config, service: Service, announce: Callable[[str], None]
     ) -> None:

@@ -45,7 +45,6 @@ class Job(NamedTuple):
     context: Context  # who asks, and until when
 
     def run(self, campaign: Campaign) -> Any:
-        """Make the call, unless nobody waits for it any more."""
         return self.context.run(self._run, campaign)
 
     def _run(self, campaign: Campaign) -> Any:
@@ -132,7 +131,6 @@ class Worker:
 
 
 def _answer(jobs: Sequence[Job], results: Sequence[Any]) -> None:
-    """Answer those who still wait; runs in their loop."""
     for job, result in zip(jobs, results, strict=True):
         if job.future.done():
             continue
@@ -173,7 +171,6 @@ class KeptWatch:
         return result
 
     def save(self) -> bool:
-        """Save what changed; return whether the database has it."""
         with self._lock:
             if self.changed:
                 state = self.watch.rows, self._calls
@@ -260,7 +257,6 @@ class Hosting:
         return self.watches[campaign, name]
 
     async def restore_watches(self) -> None:
-        """Go on with the watches that the database keeps."""
         known = await asyncio.to_thread(watched_policies, self.database)
         for key in known[-self._settings.policies :]:
             try:
@@ -274,7 +270,6 @@ class Hosting:
                 await asyncio.to_thread(kept.save)
 
     def watched(self) -> dict[tuple[str, str], Watch]:
-        """Return watches by campaign and policy."""
         return {key: kept.watch for key, kept in list(self.watches.items())}
 
     async def _load(self, key: tuple[str, str]) -> Policy:

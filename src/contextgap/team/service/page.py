@@ -291,7 +291,6 @@ class Standing:
             return self._counted
 
     def _changed(self, connection: Connection, after: int) -> list[int]:
-        """Return the trials that events after one are about, new ones aside."""
         if not after:
             return []
         statement = select(EVENTS.c.request).where(
@@ -699,7 +698,6 @@ class Listening:
     async def listen(
         self, campaign: str, check: Callable[[], Awaitable[Any]]
     ) -> AsyncGenerator[str, None]:
-        """Return a stream for one listener, which ends when ``check`` raises."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
         if self._listeners >= LISTENERS:
             raise busy(f"{LISTENERS} pages listen already")

@@ -296,7 +296,6 @@ def read_tried(arms: Any) -> Any:
 
 
 def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a learner; parts are built from their fields."""
     found = dict(settings)
     for name in found:
         if name not in _SETTINGS:

@@ -186,8 +186,6 @@ _DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=checks.n
 
 
 class GuardedRoute(APIRoute):
-    """A route that checks the token before it reads anything of the request's body."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         security = (self.openapi_extra or {}).get("security")
@@ -246,8 +244,6 @@ class DirectRoute(GuardedRoute):
 
 
 class Router(APIRouter):
-    """Guarded routes."""
-
     def __init__(
         self,
         prefix: str = "",
