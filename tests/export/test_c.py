@@ -16,7 +16,7 @@ from contextgap.export.c import write_c
 from contextgap.export.c.files import CompiledPolicy, CompilerError, compile_shared
 from contextgap.export.c.layout import Real
 from contextgap.export.c.text import comment_text, string
-from contextgap.export.parity import answers_of
+from contextgap.export.rule import answers_of
 from contextgap.kernels import Constant, Warped
 from contextgap.methods.recommenders import (
     HighestMean,

@@ -12,8 +12,7 @@ from contextgap.export import decision_rule, parity
 from contextgap.export.c import write_c
 from contextgap.export.c.files import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.export.parity import answers_of
-from contextgap.export.rule import has_unknown_level, read_rows
+from contextgap.export.rule import answers_of, has_unknown_level, read_rows
 from tests.export.compilers import (
     COMPILERS,
     compiled,

@@ -29,7 +29,7 @@ from contextgap.export.c.layout import column_names, label_text
 from contextgap.export.c.text import DEFAULT_PREFIX, FileNames
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
-from contextgap.export.parity import Comparison, compare, comparison_contexts
+from contextgap.export.rule import Comparison, compare, comparison_contexts
 from contextgap.policy import Policy
 from contextgap.tables.eligible import Mask
 

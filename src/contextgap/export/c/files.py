@@ -37,21 +37,19 @@ from contextgap.export.c.text import (
     tables,
 )
 from contextgap.export.c.text import self_test as self_test_text
-from contextgap.export.parity import (
-    Answers,
-    answers_of,
-    comparison_contexts,
-    fallback_arm,
-    is_near_tie,
-    warn_of_rounding,
-)
 from contextgap.export.rule import (
+    Answers,
     ArmTable,
     DecisionRule,
     ExportError,
+    answers_of,
     check_masks,
+    comparison_contexts,
     decision_rule,
+    fallback_arm,
+    is_near_tie,
     seen_by_kernels,
+    warn_of_rounding,
 )
 from contextgap.insight.watch import Watch
 from contextgap.policy import Policy

@@ -29,12 +29,13 @@ from contextgap.export.c.layout import (
     column_names,
     label_text,
 )
-from contextgap.export.parity import Answers, is_near_tie
 from contextgap.export.rule import (
+    Answers,
     DecisionRule,
     ExportError,
     check_kernel,
     has_unknown_level,
+    is_near_tie,
     seen_ranges,
     spread_numbers,
 )

@@ -27,7 +27,6 @@ from contextgap.base.files import FileFormatError, whole_file
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.base.names import study_import
 from contextgap.export.onnx.graph import GraphBuilder, KernelGraph, Value
-from contextgap.export.parity import comparison_contexts, warn_of_rounding
 from contextgap.export.rule import (
     ArmTable,
     DecisionRule,
@@ -35,10 +34,12 @@ from contextgap.export.rule import (
     SharedTable,
     check_kernel,
     check_masks,
+    comparison_contexts,
     decision_rule,
     observed_contexts,
     read_rows,
     seen_ranges,
+    warn_of_rounding,
 )
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback, Status

@@ -48,26 +48,24 @@ from contextgap.team.campaign.store import check_database, prepare
 from contextgap.team.service import page, routes
 from contextgap.team.service.access import (
     REFRESH,
+    SLASH,
+    UNKNOWN,
     Caller,
+    DirectRoute,
     Guard,
     Rates,
     RefusedError,
-    Settings,
-    busy,
-)
-from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
-from contextgap.team.service.page import Beliefs, Listening, Standings
-from contextgap.team.service.routing import (
-    SLASH,
-    UNKNOWN,
-    DirectRoute,
     Router,
+    Settings,
     StrictRequest,
+    busy,
     check_length,
     json_answer,
     problem,
     refusal,
 )
+from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
+from contextgap.team.service.page import Beliefs, Listening, Standings
 
 logger = logging.getLogger("contextgap.service")
 router = Router()
@@ -89,8 +87,7 @@ _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:2rem auto;padding:0 1rem}
 summary{cursor:pointer;padding:.35rem 0}code,pre{font:14px/1.45 ui-monospace,monospace}
 pre{background:#8881;padding:.7rem;overflow-x:auto}table{border-collapse:collapse}
-td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
-.method{display:inline-block;width:3.4rem;font-weight:600}.scope{opacity:.65}
+td{padding:.2rem .8rem .2rem 0;vertical-align:top}i{opacity:.65}
 :root{color-scheme:light dark}
 """
 
@@ -202,15 +199,18 @@ class _Watches(Collector):
             yield family
 
 
-@router.on("GET /livez", None, "Whether the service lives", {"ok": 1})
+@router.on("GET /livez", None, {"ok": 1})
 async def livez() -> Response:
-    """Answer at once, whatever else goes on."""
+    """Whether the service lives."""
     return json_answer({"ok": True})
 
 
-@router.on("GET /readyz", None, "Whether the service can work", {"ok": True})
+@router.on("GET /readyz", None, {"ok": True})
 async def readyz(request: StrictRequest) -> Response:
-    """Answer whether the database can be read and written, and the service is not stopping."""
+    """Whether the service can work.
+
+    It can if the database can be read and written, and the service is not stopping.
+    """
     service = request.service
     if service.stopping:
         raise busy("the service is stopping")
@@ -223,22 +223,22 @@ async def readyz(request: StrictRequest) -> Response:
     return json_answer({"ok": True})
 
 
-@router.on("GET /metrics", "read", "Counts for Prometheus", "contextgap_requests_total ...")
+@router.on("GET /metrics", "read", "contextgap_requests_total ...")
 async def metrics(request: StrictRequest) -> Response:
-    """Return what the service counts."""
+    """Counts for Prometheus."""
     text = await asyncio.to_thread(request.service.metrics.text)  # it waits for busy watches
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-@router.on("GET /openapi.json", None, "This document")
+@router.on("GET /openapi.json", None)
 async def openapi(request: StrictRequest) -> Response:
-    """Return the OpenAPI document."""
+    """OpenAPI document."""
     return json_answer(document(request.app))
 
 
-@router.on("GET /docs", None, "This document, for people")
+@router.on("GET /docs", None)
 async def docs(request: StrictRequest) -> Response:
-    """Return all routes as a page."""
+    """All routes as a page."""
     allowed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
     content = handbook(document(request.app))
     return HTMLResponse(content, headers={"Content-Security-Policy": allowed})
@@ -259,52 +259,46 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def handbook(document: Mapping[str, Any]) -> str:
-    info = document["info"]
-    routes = "".join(
-        _route(
-            document, f"<span class=method>{method.upper()}</span><code>{escape(path)}</code>", r
-        )
+    """Return the OpenAPI document as a page."""
+    title = escape(f"{document['info']['title']} {document['info']['version']}")
+    routes = [
+        _route(document["components"]["schemas"], f"{method.upper()} {path}", route)
         for path, methods in document["paths"].items()
-        for method, r in methods.items()
-    )
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
-        f"<meta name=viewport content='width=device-width'><style>{_STYLE}</style>"
-        f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>"
-        f"<p>{escape(info['description'])}</p>"
-        "<p>The same for machines: <a href=openapi.json>openapi.json</a>.</p>"
-        f"{routes}</html>"
-    )
-
-
-def _route(document: Mapping[str, Any], name: str, route: Mapping[str, Any]) -> str:
-    security = route.get("security", [])
-    scope = f"scope {security[0]['token'][0]}" if security else "for everybody"
-    rows = [
-        (f"{each['name']} ({each['in']})", each.get("description", ""))
-        for each in route.get("parameters", ())
+        for method, route in methods.items()
     ]
-    content = route.get("requestBody", {}).get("content", {})
-    schema = content.get("application/json", {}).get("schema", {})
-    if "$ref" in schema:
-        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    required = schema.get("required", ())
-    for field, said in schema.get("properties", {}).items():
-        where = f"{field} (body{', required' if field in required else ''})"
-        rows.append((where, said.get("description", "")))
-    table = "".join(
-        f"<tr><td><code>{escape(n)}</code><td>{escape(about)}</tr>" for n, about in rows
-    )
-    answers = ""
-    for status, said in route["responses"].items():
-        example = said.get("content", {}).get("application/json", {}).get("example")
-        answers += f"<p><b>{escape(status)}</b> {escape(said.get('description', ''))}</p>"
-        if example is not None:
-            answers += f"<pre>{escape(json.dumps(example, indent=1))}</pre>"
     return (
-        f"<details><summary>{name} {escape(route.get('summary', ''))} "
-        f"<span class=scope>({scope})</span></summary>"
-        f"<p>{escape(route.get('description', ''))}</p><table>{table}</table>{answers}</details>"
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
+        f"<meta name=viewport content='width=device-width'><style>{_STYLE}</style>"
+        f"<h1>{title}</h1><p>{escape(document['info']['description'])}</p>"
+        "<p>The same for machines: <a href=openapi.json>openapi.json</a>.</p>"
+        f"{''.join(routes)}</html>"
+    )
+
+
+def _route(schemas: Mapping[str, Any], name: str, route: Mapping[str, Any]) -> str:
+    security = route["security"]
+    scope = f"scope {security[0]['token'][0]}" if security else "for everybody"
+    rows = {
+        f"{each['name']} ({each['in']})": each["description"]
+        for each in route.get("parameters", ())
+    }
+    if body := route.get("requestBody"):
+        named = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        required = schemas[named].get("required", ())
+        for field, said in schemas[named]["properties"].items():
+            where = f"{field} (body{', required' if field in required else ''})"
+            rows[where] = said.get("description", "")
+    table = [f"<tr><td><code>{escape(n)}</code><td>{escape(said)}" for n, said in rows.items()]
+    answers = []
+    for status, said in route["responses"].items():
+        answers.append(f"<p><b>{status}</b> {escape(said['description'])}</p>")
+        example = said.get("content", {}).get("application/json", {}).get("example")
+        if example is not None:
+            answers.append(f"<pre>{escape(json.dumps(example, indent=1))}</pre>")
+    summary, _, more = route["description"].partition("\n")
+    return (
+        f"<details><summary><code>{escape(name)}</code> {escape(summary)} <i>({scope})</i></summary>"
+        f"<p>{escape(more)}</p><table>{''.join(table)}</table>{''.join(answers)}</details>"
     )
 
 

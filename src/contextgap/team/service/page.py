@@ -60,10 +60,9 @@ from contextgap.team.campaign.store import (
     summaries,
 )
 from contextgap.team.campaign.values import STATES
-from contextgap.team.service.access import busy
+from contextgap.team.service.access import Router, StrictRequest, busy, json_answer
 from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.routes import Body, Label, OneContext, check_size
-from contextgap.team.service.routing import Router, StrictRequest, json_answer
 
 logger = logging.getLogger("contextgap.service")
 READ_EVERY = 0.5  # seconds between two reads of a log, to which other processes may add
@@ -562,23 +561,21 @@ def _file(name: str) -> Response:
     return Response(content, headers={**_HEADERS, "Content-Type": kind})
 
 
-@router.on("GET /", None, "The live page")
+@router.on("GET /", None)
 async def page() -> Response:
-    """Return the page, which has no data in it."""
+    """The live page."""
     return _file("index.html")
 
 
-@router.on("GET /page/assets/{name}", None, "A file of the live page")
+@router.on("GET /page/assets/{name}", None)
 async def asset(name: Annotated[str, Path(description="The file's name.")]) -> Response:
-    """Return a script or a style of the page."""
+    """A file of the live page."""
     return _file(name)
 
 
-@router.on(
-    "GET /page/campaigns", "read", "How all campaigns stand, for the page", {"campaigns": []}
-)
+@router.on("GET /page/campaigns", "read", {"campaigns": []})
 async def campaigns(request: StrictRequest) -> Response:
-    """Return every campaign that the token may see, in a few words."""
+    """How all campaigns stand, for the page."""
     found = await asyncio.to_thread(request.service.standings.all, request.caller.may_see)
     return json_answer({"campaigns": found})
 
@@ -594,19 +591,22 @@ async def _from_belief(request: StrictRequest, make: Callable[[Belief], Any]) ->
     return _json(await asyncio.to_thread(make, await request.service.beliefs.of(request.campaign)))
 
 
-@own.on("GET /status", "read", "Counts and progress as last recorded, for the page", _STANDING, 404)
+@own.on("GET /status", "read", _STANDING, 404)
 async def status(request: StrictRequest) -> Response:
-    """Return how a campaign stands; unlike the service's own status it waits for nothing."""
+    """Counts and progress as last recorded, for the page.
+
+    Unlike the service's own status it waits for nothing.
+    """
     return await _from_log(request, Standing.status)
 
 
-@own.on("GET /series", "read", "Picks, rewards and progress over time, for the page", _SERIES, 404)
+@own.on("GET /series", "read", _SERIES, 404)
 async def series(request: StrictRequest) -> Response:
-    """Return what the page draws over time, in a bounded number of bins."""
+    """Picks, rewards and progress over time, for the page."""
     return await _from_log(request, Standing.series)
 
 
-@own.on("GET /trials", "read", "Trials, the newest first, for the page", _TRIALS, 404, 422)
+@own.on("GET /trials", "read", _TRIALS, 404, 422)
 async def trials(
     request: StrictRequest,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
@@ -616,36 +616,43 @@ async def trials(
         int | None, Query(description="Only those with smaller numbers.", ge=0, le=LARGEST)
     ] = None,
 ) -> Response:
-    """Return a page of trials; ``next`` is what to give as ``before`` for the next page."""
+    """Trials, the newest first, for the page.
+
+    ``next`` is what to give as ``before`` for the next page.
+    """
     how: Any = {"states": state or (), "arm": arm, "text": text, "before": before}
     return await _from_log(request, lambda standing: standing.find_trials(**how))
 
 
-@own.on("GET /score", "read", "The score card in words, for the page", _SCORE, 404)
+@own.on("GET /score", "read", _SCORE, 404)
 async def score(request: StrictRequest) -> Response:
-    """Return what deploying would earn as of an event, which may not be the last."""
+    """The score card in words, for the page.
+
+    As of an event, which may not be the last.
+    """
     return await _from_belief(request, Belief.score)
 
 
-@own.on("GET /columns", "read", "What contexts look like, for the page", _KNOWN, 404)
+@own.on("GET /columns", "read", _KNOWN, 404)
 async def columns(request: StrictRequest) -> Response:
-    """Return the columns of contexts, their values, and the most typical context."""
+    """What contexts look like, for the page."""
     return await _from_belief(request, Belief.columns)
 
 
-@own.on(
-    "POST /along", "read", "What is believed along a column, for the page", _ALONG, *(400, 404, 422)
-)
+@own.on("POST /along", "read", _ALONG, *(400, 404, 422))
 async def along(request: StrictRequest, body: Along) -> Response:
-    """Return every arm's mean and interval along one column."""
+    """What is believed along a column, for the page."""
     check_size(request, body.at)
     at = read_json(body.at, "at")
     return await _from_belief(request, lambda belief: belief.course(body.column, at))
 
 
-@own.on("POST /why", "read", "Why an arm is answered, for the page", _WHY, *(400, 404, 422))
+@own.on("POST /why", "read", _WHY, *(400, 404, 422))
 async def why(request: StrictRequest, body: Why) -> Response:
-    """Return the arms at a context, best first, and what makes the difference."""
+    """Why an arm is answered, for the page.
+
+    The arms at a context, best first, and what makes the difference.
+    """
     check_size(request, body.context)
     belief = await request.service.beliefs.of(request.campaign)
     context = read_json(body.context, "context")
@@ -667,12 +674,14 @@ async def why(request: StrictRequest, body: Why) -> Response:
 @own.on(
     "GET /events",
     "read",
-    "Server-sent events: the number of the last event, whenever it changes",
     'event: log\ndata: {"event": 26}',
     404,
 )
 async def events(request: StrictRequest) -> Response:
-    """Return a stream that ends when the service stops or the token is revoked."""
+    """Server-sent events: the number of the last event, whenever it changes.
+
+    The stream ends when the service stops or the token is revoked.
+    """
     service, caller, campaign = request.service, request.caller, request.campaign
 
     async def check() -> None:

@@ -29,16 +29,14 @@ from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, codec
 from contextgap.team.campaign.codec import encode_goal, read_label
 from contextgap.team.campaign.store import LARGEST
-from contextgap.team.service.access import RefusedError
-from contextgap.team.service.routing import (
+from contextgap.team.service.access import (
     UNKNOWN_FIELD,
-    CampaignName,
     DirectRoute,
     PolicyName,
+    RefusedError,
     Router,
     StrictRequest,
     TrialNumber,
-    describe,
     json_answer,
 )
 
@@ -406,12 +404,14 @@ _STATUS = {
 @own.on(
     "POST /recommend",
     "read",
-    "The arm to deploy, given what is known now",
     {"arm": "hull"},
     *_ASKED,
 )
 async def recommend(request: StrictRequest, body: Recommend) -> Response:
-    """Return {"arm": ...}, or {"arms": [...]} for several contexts."""
+    """The arm to deploy, given what is known now.
+
+    Answers {"arm": ...}, or {"arms": [...]} for several contexts.
+    """
 
     def read() -> tuple[Any, Any]:
         check_size(request, body.contexts)
@@ -421,9 +421,9 @@ async def recommend(request: StrictRequest, body: Recommend) -> Response:
     return await request.answer(lambda c: _labels_json(c.recommend(contexts, arms=arms)))
 
 
-@own.on("POST /policies", "freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
+@own.on("POST /policies", "freeze", _FROZEN, *_CHANGE, status=201)
 async def freeze(request: StrictRequest, body: Freeze) -> Response:
-    """Freeze the current decision rule, and keep it under a name."""
+    """Freeze a policy."""
     fallback = None if body.fallback is None else codec.read_label(body.fallback, "fallback")
 
     def call(found: Campaign) -> Any:
@@ -433,9 +433,9 @@ async def freeze(request: StrictRequest, body: Freeze) -> Response:
     return json_answer(await request.hosting.run(request.campaign, call), 201)
 
 
-@own.on("GET /policies", "read", "All frozen policies", {"policies": [_FROZEN]}, 404)
+@own.on("GET /policies", "read", {"policies": [_FROZEN]}, 404)
 async def policies(request: StrictRequest) -> Response:
-    """Return what is known of all frozen policies, and which trials they rest on in error."""
+    """All frozen policies."""
     return await request.answer(lambda c: {"policies": [vars(each) for each in c.policies()]})
 
 
@@ -446,56 +446,56 @@ async def _frozen_policy(request: StrictRequest, policy: PolicyName) -> Policy:
 Frozen = Annotated[Policy, Depends(_frozen_policy)]
 
 
-@frozen.on("GET /card", "read", "How good a policy is", {"card": {"rewards": 12}}, 404)
+@frozen.on("GET /card", "read", {"card": {"rewards": 12}}, 404)
 async def card(found: Frozen) -> Response:
-    """Return a policy's score card."""
+    """How good a policy is."""
     return json_answer({"card": found.card.describe()})
 
 
-@frozen.on("GET /cgap", "read", "A policy as a .cgap file", _BYTES, 404)
+@frozen.on("GET /cgap", "read", _BYTES, 404)
 async def cgap(request: StrictRequest, found: Frozen) -> Response:
-    """Return a policy's file, for Policy.load."""
+    """A policy as a .cgap file."""
     return await _download(request, "cgap", codec.to_bytes, found)
 
 
-@frozen.on("GET /onnx", "read", "A policy as an ONNX graph", _BYTES, 404, 422)
+@frozen.on("GET /onnx", "read", _BYTES, 404, 422)
 async def onnx(request: StrictRequest, found: Frozen) -> Response:
-    """Return a policy as an ONNX graph."""
+    """A policy as an ONNX graph."""
     return await _download(request, "onnx", _as_onnx, found)
 
 
-@frozen.on("GET /c", "read", "A policy as C99, in a zip file", _BYTES, 404, 422)
+@frozen.on("GET /c", "read", _BYTES, 404, 422)
 async def c_source(
     request: StrictRequest,
     found: Frozen,
     float32: Annotated[bool, Query(description="Use float instead of double.")] = False,
 ) -> Response:
-    """Return a policy as C source, with a self-test."""
+    """A policy as C99, in a zip file."""
     return await _download(request, "zip", lambda p: _as_c(p, float32=float32), found)
 
 
-@frozen.on("GET /rebuilt", "read", "A policy made again from the log, as a .cgap file", _BYTES, 404)
+@frozen.on("GET /rebuilt", "read", _BYTES, 404)
 async def rebuilt(request: StrictRequest, policy: PolicyName) -> Response:
-    """Return a policy made again from the log alone; it takes as long as the log is."""
+    """A policy made again from the log, as a .cgap file.
+
+    It takes as long as the log is.
+    """
     made = await request.hosting.beside(
         request.campaign, lambda c: codec.to_bytes(c.rebuild(policy))
     )
     return await _download(request, "cgap", bytes, made)
 
 
-@most_used.post(
-    "/{campaign}/policies/{policy}/recommend",
-    **describe(
-        "read", "The arm to deploy, by a frozen policy", {"arm": "hull"}, 400, 404, 413, 422
-    ),
+@direct.on(
+    "POST /policies/{policy}/recommend",
+    "read",
+    {"arm": "hull"},
+    *_ASKED,
 )
-async def recommend_by(
-    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: Recommend
-) -> Response:
-    """Answer a request for recommendations, from memory if the policy was used before."""
-    found = await request.hosting.policy(campaign, policy)
-
-    watch = request.hosting.watches.get((campaign, policy))
+async def recommend_by(request: StrictRequest, policy: PolicyName, body: Recommend) -> Response:
+    """The arm to deploy, by a frozen policy."""
+    found = await request.hosting.policy(request.campaign, policy)
+    watch = request.hosting.watches.get((request.campaign, policy))
 
     def recommend() -> Response:
         contexts, arms = read_json(body.contexts), read_eligible_labels(body.arms)
@@ -509,29 +509,22 @@ async def recommend_by(
     return await asyncio.to_thread(recommend)
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/watch",
-    **describe("read", "What a frozen policy meets; begins a watch", _WATCHED, 404, 422),
-)
-async def watch(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
-    """Return the report of the watch, which sees what the policy is asked from the first call on.
+@frozen.on("GET /watch", "read", _WATCHED, 404, 422)
+async def watch(request: StrictRequest, policy: PolicyName) -> Response:
+    """What a frozen policy meets; begins a watch.
 
-    It goes on after a restart. A kill loses at most 1000 of its rows, and no audit.
+    The watch sees what the policy is asked from the first call on. It goes on after a restart. A
+    kill loses at most 1000 of its rows, and no audit.
     """
-    found = (await request.hosting.watch(campaign, policy)).watch
+    found = (await request.hosting.watch(request.campaign, policy)).watch
     return json_answer(await asyncio.to_thread(_watch_json, found))
 
 
-@router.post(
-    "/{campaign}/policies/{policy}/watch/audit",
-    **describe("read", "Which rows to measure", _AUDIT, 400, 404, 413, 422),
-)
-async def audit(
-    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: Audit
-) -> Response:
-    """Draw rows to measure: those with most regret in doubt, and some at random."""
+@frozen.on("POST /watch/audit", "read", _AUDIT, *_ASKED)
+async def audit(request: StrictRequest, policy: PolicyName, body: Audit) -> Response:
+    """Which rows to measure."""
     check_size(request, body.contexts)
-    found = await request.hosting.watch(campaign, policy)
+    found = await request.hosting.watch(request.campaign, policy)
 
     def call(watch: Watch) -> dict[str, Any]:
         drawn = watch.audit(read_json(body.contexts), body.k, against=body.against)
@@ -541,16 +534,11 @@ async def audit(
     return json_answer(await asyncio.to_thread(found.change, call))
 
 
-@router.post(
-    "/{campaign}/policies/{policy}/watch/tell",
-    **describe("explore", "Tell what audits gave", _WATCHED, 400, 404, 413, 422),
-)
-async def audited(
-    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: Audited
-) -> Response:
-    """Take in rewards measured in deployment, and return the report."""
+@frozen.on("POST /watch/tell", "explore", _WATCHED, *_ASKED)
+async def audited(request: StrictRequest, policy: PolicyName, body: Audited) -> Response:
+    """Tell what audits gave."""
     check_size(request, body.contexts)
-    found = await request.hosting.watch(campaign, policy)
+    found = await request.hosting.watch(request.campaign, policy)
 
     def call(watch: Watch) -> dict[str, Any]:
         arms = read_tried(body.arms)
@@ -599,9 +587,12 @@ def _as_c(policy: Policy, *, float32: bool) -> bytes:
     return file.getvalue()
 
 
-@direct.on("POST /ask", "explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY)
+@direct.on("POST /ask", "explore", {"trial": _TRIAL}, *_ENTRY)
 async def ask(request: StrictRequest, body: Ask) -> Response:
-    """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
+    """Ask for an arm to try.
+
+    Answers {"trial": ...}, or {"trials": [...]} for several contexts.
+    """
     hosting, campaign = request.hosting, request.campaign
     deadline = request.service.settings.deadline
 
@@ -660,12 +651,14 @@ def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadli
 @direct.on(
     "POST /tell",
     "explore",
-    "Tell the reward of a trial, or of outside data",
     {"trial": _TOLD},
     *_ENTRY,
 )
 async def tell(request: StrictRequest, body: Tell) -> Response:
-    """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
+    """Tell the reward of a trial, or of outside data.
+
+    Answers {"trial": ...}, or {"trials": [...]} for several.
+    """
 
     def read() -> tuple[int, dict[str, Any]]:
         return check_size(request, body.contexts), {
@@ -690,7 +683,7 @@ def _trials_json(found: Any) -> dict[str, Any]:
     return {"trial": codec.trial_json(found)}
 
 
-@own.on("GET /trials", "read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422)
+@own.on("GET /trials", "read", {"trials": [_TRIAL], "next": None}, 404, 422)
 async def trials(
     request: StrictRequest,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
@@ -699,7 +692,10 @@ async def trials(
     ] = 0,
     most: Annotated[int, Query(description="At most so many.", ge=1, le=_MOST)] = _PAGE,
 ) -> Response:
-    """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
+    """List trials.
+
+    In the order of their numbers; ``next`` is what to give as ``after`` for more.
+    """
 
     def call(found: Campaign) -> Any:
         page = [codec.trial_json(each) for each in found.find_trials(state, after=after, most=most)]
@@ -708,40 +704,46 @@ async def trials(
     return await request.answer(call)
 
 
-@own.on("GET /trials/{trial}", "read", "One trial", {"trial": _TRIAL}, 404, 422)
+@own.on("GET /trials/{trial}", "read", {"trial": _TRIAL}, 404, 422)
 async def trial(request: StrictRequest, trial: TrialNumber) -> Response:
-    """Return one trial."""
+    """One trial."""
     return await request.answer(lambda c: _trials_json(c.trial(trial)))
 
 
-@own.on("POST /trials/{trial}/cancel", "explore", "Take back an open trial", _CANCELLED, *_CHANGE)
+@own.on("POST /trials/{trial}/cancel", "explore", _CANCELLED, *_CHANGE)
 async def cancel(request: StrictRequest, trial: TrialNumber, body: Keyed) -> Response:
-    """Take back an open trial, which will not be tried."""
+    """Take back an open trial."""
     return await request.answer(lambda c: _trials_json(c.cancel(trial, key=body.key)), brief=True)
 
 
-@own.on("POST /trials/{trial}/retract", "explore", "Take a reward back", _RECALL, *_CHANGE)
+@own.on("POST /trials/{trial}/retract", "explore", _RECALL, *_CHANGE)
 async def retract(request: StrictRequest, trial: TrialNumber, body: Retract) -> Response:
-    """Take a reward back, and say which frozen policies rest on it."""
+    """Take a reward back.
+
+    Says which frozen policies rest on it.
+    """
     return await request.answer(lambda c: asdict(c.retract(trial, body.why, key=body.key)))
 
 
-@own.on("POST /trials/{trial}/correct", "explore", "Replace a reward", _RECALL, *_CHANGE)
+@own.on("POST /trials/{trial}/correct", "explore", _RECALL, *_CHANGE)
 async def correct(request: StrictRequest, trial: TrialNumber, body: Correct) -> Response:
-    """Replace a reward by the right one, and say which frozen policies rest on it."""
+    """Replace a reward.
+
+    Says which frozen policies rest on it.
+    """
     return await request.answer(
         lambda c: asdict(c.correct(trial, body.reward, body.why, key=body.key))
     )
 
 
-@router.on("GET ", "read", "The names of all campaigns", {"campaigns": ["sensors"]})
+@router.on("GET ", "read", {"campaigns": ["sensors"]})
 async def names(request: StrictRequest) -> Response:
-    """Return the names of all campaigns that the token may see."""
+    """The names of all campaigns."""
     found = await request.hosting.names()
     return json_answer({"campaigns": [*filter(request.caller.may_see, found)]})
 
 
-@router.on("POST ", "admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201)
+@router.on("POST ", "admin", _ABOUT, 400, 409, 413, 422, status=201)
 async def create(request: StrictRequest, body: Create) -> Response:
     """Begin a campaign."""
     service = request.service
@@ -770,20 +772,23 @@ async def create(request: StrictRequest, body: Create) -> Response:
     return json_answer(await service.hosting.run(body.name, _about), 201)
 
 
-@own.on("GET ", "read", "A campaign's name, arms and goal", _ABOUT, 404)
+@own.on("GET ", "read", _ABOUT, 404)
 async def about(request: StrictRequest) -> Response:
-    """Return what a campaign is about."""
+    """A campaign's name, arms and goal."""
     return await request.answer(_about)
 
 
-@own.on("GET /status", "read", "How a campaign stands", _STATUS, 404)
+@own.on("GET /status", "read", _STATUS, 404)
 async def status(
     request: StrictRequest,
     fresh: Annotated[
         bool, Query(description="Whether to compute the settled share and the score now.")
     ] = True,
 ) -> Response:
-    """Return how a campaign stands; looked_after says after which event that was computed."""
+    """How a campaign stands.
+
+    looked_after says after which event that was computed.
+    """
 
     def call(found: Campaign) -> Any:
         standing = found.status(fresh=fresh)
@@ -793,13 +798,13 @@ async def status(
     return await request.answer(call)
 
 
-@own.on("GET /arms", "read", "The arms to choose from", {"arms": _ARMS}, 404)
+@own.on("GET /arms", "read", {"arms": _ARMS}, 404)
 async def arms(request: StrictRequest) -> Response:
-    """Return the arms to choose from."""
+    """The arms to choose from."""
     return await request.answer(_arms)
 
 
-@own.on("POST /arms/add", "admin", "Add an arm", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
+@own.on("POST /arms/add", "admin", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
 async def add_arm(request: StrictRequest, body: AddArm) -> Response:
     """Add an arm."""
     label = codec.read_label(body.arm)
@@ -814,7 +819,7 @@ async def add_arm(request: StrictRequest, body: AddArm) -> Response:
     return await request.answer(call)
 
 
-@own.on("POST /arms/remove", "admin", "Never choose an arm again", {"arms": _ARMS[:2]}, *_CHANGE)
+@own.on("POST /arms/remove", "admin", {"arms": _ARMS[:2]}, *_CHANGE)
 async def remove_arm(request: StrictRequest, body: RemoveArm) -> Response:
     """Never choose an arm again."""
     label = codec.read_label(body.arm)
@@ -829,20 +834,19 @@ async def remove_arm(request: StrictRequest, body: RemoveArm) -> Response:
 @own.on(
     "POST /tune",
     "admin",
-    "Learn the hyperparameters again from all rewards",
     {"tuned": True},
     *_CHANGE,
 )
 async def tune(request: StrictRequest, body: Tune) -> Response:
-    """Learn the hyperparameters again."""
+    """Learn the hyperparameters again from all rewards."""
     request.allow_time(_TUNING)
     await request.hosting.run(request.campaign, lambda c: c.tune(body.criterion, key=body.key))
     return json_answer({"tuned": True})
 
 
-@own.on("GET /learner", "read", "A copy of the learner, as a .cgap file", _BYTES, 404)
+@own.on("GET /learner", "read", _BYTES, 404)
 async def learner(request: StrictRequest) -> Response:
-    """Return a copy of the learner."""
+    """A copy of the learner, as a .cgap file."""
     content = await request.hosting.run(request.campaign, lambda c: codec.to_bytes(c.learner()))
     return Response(content, media_type="application/octet-stream")
 

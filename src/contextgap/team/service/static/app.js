@@ -82,6 +82,27 @@ async function send(path, options = {}) {
   }
 }
 
+function alarm(text, attributes = {}) {
+  return h("p", { class: "problem", role: "alert", ...attributes }, text);
+}
+
+// The page of a campaign, or of one of its policies.
+function pageOf(campaign, policy = null) {
+  const own = `#/campaigns/${encodeURIComponent(campaign)}`;
+  return policy === null ? own : `${own}/policies/${encodeURIComponent(policy)}`;
+}
+
+// The head of such a page: links to those above it, its title with what is beside that, and more.
+function head(above, title, beside, ...more) {
+  const links = [["Campaigns", "#/"], ...above].map(([text, href]) => [h("a", { href }, text), " / "]);
+  return h("header", { class: "head" }, h("p", { class: "crumbs" }, links.flat()),
+    h("div", { class: "title" }, h("h1", {}, title), beside), ...more);
+}
+
+function pairs(rows) {
+  return rows.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)));
+}
+
 function at(campaign, rest, base = "page") {
   return `${base}/campaigns/${encodeURIComponent(campaign)}/${rest}`;
 }
@@ -158,7 +179,7 @@ function route() {
   const shown = name === null ? showList(leave.signal)
     : policy === null ? showCampaign(name, leave.signal) : showWatch(name, policy, leave.signal);
   shown.catch((error) => {
-    if (error.name !== "AbortError") main.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+    if (error.name !== "AbortError") main.replaceChildren(alarm(error.message));
   });
 }
 
@@ -192,10 +213,9 @@ async function showList(signal) {
 }
 
 function listed(campaign) {
-  const where = `#/campaigns/${encodeURIComponent(campaign.name)}`;
   const cell = (attributes, ...children) => h("td", { class: "number", ...attributes }, children);
   return h("tr", {},
-    h("th", { scope: "row" }, h("a", { href: where, "data-key": campaign.name }, campaign.name)),
+    h("th", { scope: "row" }, h("a", { href: pageOf(campaign.name), "data-key": campaign.name }, campaign.name)),
     cell({}, count(campaign.trials)), cell({}, count(campaign.open)),
     cell({}, meter(campaign), " ", percent(campaign.settled)), cell({}, left(campaign, "about")),
     cell({ title: time(campaign.at) }, ago(campaign.at)));
@@ -238,12 +258,10 @@ async function showCampaign(name, signal) {
 // The head: the name, whether it is followed live, and the numbers that matter most.
 function header({ name, signal }) {
   const live = h("span", { class: "live", role: "status" }, "connecting");
-  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const problem = alarm(null, { hidden: true });
   const when = h("span", { class: "quiet" });
   const tiles = h("dl", { class: "tiles" });
-  const element = h("header", { class: "head" },
-    h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Campaigns"), " / "),
-    h("div", { class: "title" }, h("h1", {}, name), live), problem, tiles, when);
+  const element = head([], name, live, problem, tiles, when);
   let shown = null;
   const tell = () => {
     if (!shown) return;
@@ -475,7 +493,7 @@ function why(state) {
       const answer = await post(at(state.name, "why"), { context: read(), against });
       found.replaceChildren(...shown(state, answer, explain));
     } catch (error) {
-      found.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+      found.replaceChildren(alarm(error.message));
     }
   };
   const follow = follower(state, note, "Before the first reward there is nothing to explain.", (columns) => {
@@ -581,8 +599,7 @@ function policies(state) {
         scored.textContent = nothing(state.status, 2, "A score card needs two rewards.");
         return score.event;
       }
-      facts.replaceChildren(...[...score.rows, ["last tuning", score.tuning || "never"]]
-        .map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+      facts.replaceChildren(...pairs([...score.rows, ["last tuning", score.tuning || "never"]]));
       warnings.replaceChildren(...score.warnings.map((text) => h("li", {}, text)));
       scored.textContent = `From ${count(score.rewards)} rewards, predicted leave-one-out, as of event ${count(score.event)}.`;
       return score.event;
@@ -635,7 +652,7 @@ function frozen(state, policy, said) {
       said.textContent = "";
       attempt(said, () => download(at(state.name, `policies/${encodeURIComponent(policy.name)}/${path}`, "v1"), `${policy.name}.${ending}`));
     } }, shown);
-  const watch = h("a", { href: `#/campaigns/${encodeURIComponent(state.name)}/policies/${encodeURIComponent(policy.name)}`,
+  const watch = h("a", { href: pageOf(state.name, policy.name),
     "data-key": `${policy.name} watch`, "aria-label": `Watch ${policy.name}` }, "watch");
   const recalled = policy.recalled.length
     ? h("span", { class: "flag" }, `rests on trial${policy.recalled.length > 1 ? "s" : ""} ${policy.recalled.join(", ")}, changed since`)
@@ -669,9 +686,7 @@ async function showWatch(name, policy, signal) {
   };
   await look();
   main.append(
-    h("header", { class: "head" },
-      h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Campaigns"), " / ", h("a", { href: `#/campaigns/${encodeURIComponent(name)}` }, name), " / "),
-      h("div", { class: "title" }, h("h1", {}, policy)), said, tiles),
+    head([[name, pageOf(name)]], policy, null, said, tiles),
     h("div", { class: "grid" }, shift.element, doubts.element, card("Traffic", arms, columns), card("Audits", audits)));
   repeat(WATCHED, signal, () => document.hidden || look().catch(() => {}));
 }
@@ -694,7 +709,7 @@ function auditFacts({ audits, value, gain, drift_evidence: evidence, drift }, le
     ["audits", count(audits)], ["value of the policy", between(value)], ["gain over the best single arm", between(gain)],
     ["evidence of other rewards", `${number(evidence)}, alarm at ${number(level)}`], ["rewards have changed", drift ? drift.advice : "no alarm"],
   ];
-  return h("dl", { class: "facts" }, facts.map(([what, text]) => h("div", {}, h("dt", {}, what), h("dd", {}, text))));
+  return h("dl", { class: "facts" }, pairs(facts));
 }
 
 // Trials are found by the server, fifty at a time, the newest first.
@@ -739,14 +754,9 @@ function trials(state) {
   which.addEventListener("change", again);
   arm.addEventListener("change", again);
   filters.addEventListener("submit", again);
-  older.addEventListener("click", () => {
-    pages.push(next);
-    attempt(said, look);
-  });
-  newer.addEventListener("click", () => {
-    pages.pop();
-    attempt(said, look);
-  });
+  const turn = (button, work) => button.addEventListener("click", () => { work(); attempt(said, look); });
+  turn(older, () => pages.push(next));
+  turn(newer, () => pages.pop());
   return {
     element,
     update: async () => {
@@ -810,7 +820,7 @@ function change(state, trial, kind) {
       state.refresh();
     } catch (error) {
       go.disabled = false;
-      said.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
+      said.replaceChildren(alarm(error.message));
     }
   });
   const dialog = openDialog(title, form, () => find([`${kind} ${trial.id}`, `correct ${trial.id}`])?.focus());
