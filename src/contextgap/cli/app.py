@@ -66,7 +66,6 @@ class _Group(TyperGroup):
 
 
 def _new_name(option: str) -> str:
-    """Return the name of an option, which may be given by its old one."""
     if option != "gaps":
         return option
     from contextgap.cli.terminal import say_warning

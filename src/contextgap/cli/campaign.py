@@ -365,7 +365,6 @@ def _check_file(output: Path | None, database: str) -> None:
 
 
 def _given(campaign: Any, name: str, output: Path | None) -> tuple[Any, Any]:
-    """Return a frozen policy and what is known of it; write it to a file, if one is named."""
     policy = campaign.policy(name)
     if output is not None:
         policy.save(output)
@@ -614,7 +613,7 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
             raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
         try:
             trial = campaign.trial(int(number))
-        except ValueError as error:  # there is no such trial
+        except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         if trial.id in seen:
             raise ValueError(f"{where}: trial {trial.id} was in {seen[trial.id]} already")
@@ -651,7 +650,6 @@ def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
 
 
 def _same(asked: Any, cell: Any, decimal_comma: bool) -> bool:
-    """Whether a cell of a sheet says what a trial was asked for."""
     if asked is None or asked != asked:
         return is_missing_number(cell)
     if isinstance(asked, bool):

@@ -41,8 +41,6 @@ _ELIGIBLE = 0.6  # share of the arms that random masks make eligible
 
 @dataclass(frozen=True)
 class Exports:
-    """The options that say what to write, and where."""
-
     onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None
     c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None
     float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False

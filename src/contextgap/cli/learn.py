@@ -116,7 +116,7 @@ def learn_command(
     """Make a policy from logged trials."""
     with from_standard_input(log) as files:
         check_output(output, [*files, *([] if arm_features is None else [arm_features])])
-        if all(suffix_of(path) in VOWPAL for path in files):  # their columns are known
+        if all(suffix_of(path) in VOWPAL for path in files):
             propensity = propensity or "propensity"
             listed = all("eligible" in next(read_blocks(path)).columns for path in files)
             eligible = eligible or (["eligible"] if listed else None)

@@ -154,7 +154,6 @@ def print_settings(title: str, policy: Policy) -> None:
 
 
 def _in_words(bandwidths: dict[str, list[float]]) -> str:
-    """Return bandwidths by column; the last is that of missing values, where there may be any."""
     listed = ((name, ", ".join(f"{x:.4g}" for x in own)) for name, own in bandwidths.items())
     return "; ".join(f"{name} {numbers}" for name, numbers in listed)
 
@@ -253,7 +252,7 @@ def _table(sheet: Sheet, policy: Policy) -> Any:
     return sheet.numbers(list(policy.columns))
 
 
-Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
+Answers: TypeAlias = dict[str, list[Any]]
 Write: TypeAlias = Callable[[Sheet, Answers], None]
 _NAMED = 5  # arms or levels in a warning
 _NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx", *RECORDS)
@@ -437,7 +436,6 @@ def _names(columns: Sequence[str], answers: Answers) -> list[str]:
 
 
 def _text(file: IO[str], separator: str | None = None) -> Write:
-    """Return what writes the table, in its own format unless a separator is given, with answers."""
     writer, header = None, list[str]()
 
     def write(sheet: Sheet, answers: Answers) -> None:

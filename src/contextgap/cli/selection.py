@@ -277,7 +277,7 @@ def _short(value: float) -> str:
 
 _USUAL = {"method": SELECTION_METHODS[0], "budget": 1.0, "choose": False}
 
-_FEW = 3  # unused columns to name
+_FEW = 3
 
 
 def ship(

@@ -214,7 +214,7 @@ _LONG = 10.0  # seconds
 class _Console:
     """A console of rich, which is slow to load, when first used."""
 
-    quiet = False  # whether nobody wants to see what is printed
+    quiet = False
 
     def __init__(self, *, stderr: bool) -> None:
         self._stderr = stderr

@@ -43,7 +43,7 @@ from contextgap.tables.contexts import Encoded
 __all__ = ["CompressionReport", "CurveRow", "compress", "rom_bytes"]
 
 _JITTER = 0.1
-_EVERY = 4  # every fourth context is held out
+_EVERY = 4
 _MOST_FITTED = 4500  # contexts to fit at; the normal equations take time in proportion
 _FEWEST = 8
 _LEVELS = 0.003  # τ
@@ -241,7 +241,6 @@ def _report(
 
 
 def _curve(candidate: Candidate, size: int, held_out: Decided) -> list[CurveRow]:
-    """Agreement by size, up to twice the chosen one, but not beyond the original's."""
     sizes = {size} if size else set()
     steps = np.arange(0, _PER_DOUBLING * np.log2(max(2, 2 * size)) + 1e-9) / _PER_DOUBLING
     for wanted in np.unique(np.round(2.0**steps).astype(int)).tolist():
@@ -303,7 +302,7 @@ def read_sample(
 class Decided(NamedTuple):
     """What a policy decides at m contexts, and what it believes there."""
 
-    contexts: FloatArray  # shape (m, d)
+    contexts: FloatArray
     arm: IntArray  # the indices of the arms recommended
     answered: IntArray  # those of the arms answered, which may be the safe one
     mean: FloatArray  # shape (m, arms), as are the bounds
@@ -365,8 +364,8 @@ class Equations(NamedTuple):
 
     matrix: FloatArray
     rhs: FloatArray
-    arm: IntArray  # of each of the n candidates, ascending
-    contexts: FloatArray  # shape (n, d)
+    arm: IntArray
+    contexts: FloatArray
 
 
 def normal_equations(
@@ -495,8 +494,6 @@ def refitted(
 
 
 class Candidate(NamedTuple):
-    """One way to compress a policy, at any size: how many points all arms have together."""
-
     original: Policy
     recommender: Recommender
     fitted: str  # what the means are fitted to, "mean" or "upper"

@@ -134,7 +134,7 @@ class DecisionRule:
     pulls: IntArray  # the arm observed at each step; −1 for arms no longer in use
     first_step: int  # the look-back compares the states after so many steps, one more, ..., all
     fallback: Fallback | None  # the safe arm, and when it is answered
-    costs: bool = False  # whether users observe costs
+    costs: bool = False
 
     @property
     def compares(self) -> str:
@@ -169,7 +169,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
     Raises ``ExportError`` for rules that are not a function of means and widths of the arms.
     """
     recommender = policy.method.recommender
-    if type(recommender) not in _COMPARED:  # a subclass may decide otherwise
+    if type(recommender) not in _COMPARED:
         can = ", ".join(kind.__name__ for kind in _COMPARED)
         raise ExportError(
             f"a policy that deploys by {type(recommender).__name__} cannot be exported; {can} can"
@@ -317,7 +317,7 @@ class How(Enum):
 @dataclass(frozen=True)
 class SpreadNumber:
     how: How
-    source: int  # which column
+    source: int
     missing: float = math.nan  # in place of a missing value; NaN if there must be none
     by: float = 1.0  # the period of a circle, or how many levels a category has
 

@@ -49,7 +49,7 @@ except ImportError as missing:
 
 __all__ = ["Campaign"]
 TOKEN = "CONTEXTGAP_TOKEN"  # the environment variable that may hold a token
-_PATIENCE = 60.0  # seconds
+_PATIENCE = 60.0
 _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
 _AGAIN = (429, 502, 503, 504)  # later there may be another answer

@@ -403,7 +403,6 @@ class CompiledPolicy:
         return self._texts("columns", self.dimension)
 
     def recommend(self, contexts: Any, *, arms: Mask | None = None) -> IntArray:
-        """Return the index of the recommended arm, of those eligible, for every row."""
         if arms is not None:
             return self.decide(contexts, eligible=arms).arm
         rows = self._rows(contexts)

@@ -178,7 +178,7 @@ class Layout:
     @property
     def number_bytes(self) -> int:
         weights = self.form.mean_from_weights
-        by_arm = self.common or (self.columns and weights)  # the same points for every arm
+        by_arm = self.common or (self.columns and weights)
         tables = [self.points * self.dimension, self.points * (self.arms if by_arm else 1)]
         if self.form.has_widths:  # factors, half widths over standard deviations, correlations
             triangles = [size * (size + 1) // 2 for size in self.sizes]
@@ -206,7 +206,7 @@ class Layout:
         look_back = self.form is Form.LOOK_BACK
         if look_back:
             total += POINTER * self.arms
-        if look_back or (self.columns and self.form.has_widths):  # the arm of each point
+        if look_back or (self.columns and self.form.has_widths):
             total += max(1, self.points) * self.index_type[1]
         return total
 
@@ -218,7 +218,7 @@ class Layout:
         if self.form.has_widths:
             copies = self.arms if self.columns else 3 if self.common else 1
             numbers += self.solved_entries * copies
-            if self.columns or self.form is Form.LOOK_BACK:  # sums of every arm
+            if self.columns or self.form is Form.LOOK_BACK:
                 numbers += 2 * self.arms
         seen = POINTER * self.arms + self.real.bytes if self.form is Form.LOOK_BACK else 0
         return numbers * self.real.bytes + seen + 2 * POINTER

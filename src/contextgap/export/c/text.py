@@ -167,7 +167,7 @@ def _plain_word(text: str) -> str:
 
 @dataclass(frozen=True)
 class CategoryNames:
-    place: int  # of the column
+    place: int
     function: str  # finds a text's code
     enum: str  # the type of the levels
     count: str  # how many levels there are
@@ -665,7 +665,6 @@ class _Writer:
         return self._call("standardised_product", "(x)", "(y)", scale, centre, f"{count}U")
 
     def _squared_distance(self, kernel: kernels.Gaussian | kernels.Matern, times: float) -> str:
-        """Return |x − y|²·times in units of the bandwidth."""
         bandwidth, count = kernel.bandwidth, self._numbers(kernel.categories)
         if not isinstance(bandwidth, float):
             scale = self._table("scale", 1 / self._each(bandwidth))

@@ -377,8 +377,6 @@ class _Decided:
 
 
 class _Emitter:
-    """A graph under construction, and the rule that is put into it, perhaps with bounds."""
-
     def __init__(self, graph: GraphBuilder, rule: DecisionRule, masked: bool, bounds: bool) -> None:
         self.graph, self.rule, self.masked = graph, rule, masked
         if masked:  # tables of shape (arms, batch), and where there is no arm and only one
@@ -492,7 +490,7 @@ class _Emitter:
         """Kernel values at each arm's support: computed for all at once, then separated."""
         arms = self.rule.arms
         if not len(self.kernel.support):
-            return [self.prior for _ in arms]  # not read
+            return [self.prior for _ in arms]
         values = self.kernel.values(self.rule.inner_kernel)
         if self.rule.common or sum(len(table.support) > 0 for table in arms) == 1:
             return [values for _ in arms]
@@ -502,7 +500,6 @@ class _Emitter:
         ]
 
     def _mean(self, table: ArmTable, values: Value) -> Value:
-        """Return prior + weights·k, shape (1, batch)."""
         if not len(table.weights):
             return self.prior
         return self.graph.real(table.weights[None]) @ values + self.prior

@@ -155,7 +155,6 @@ class GraphBuilder:
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def prune(self) -> None:
-        """Drop nodes and constants that no output needs."""
         needed, kept = set(self.outputs), []
         for node in reversed(self.nodes):
             if needed.intersection(node.output):

@@ -113,7 +113,7 @@ class Campaign(CampaignMethods):
             first = session.store.event(connection, 1)
         self._goal = decode_goal(first.request["goal"])
         self._lease: float | None = first.request["lease"]
-        self._last: _Progress | None = None  # that was computed
+        self._last: _Progress | None = None
 
     @classmethod
     def create(
@@ -242,7 +242,7 @@ class Campaign(CampaignMethods):
 
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         pool = request.get("pool")
-        if pool is not None:  # which is known by its hash
+        if pool is not None:
             request = {**request, "pool": hashlib.sha256(codec.as_json(pool).encode()).hexdigest()}
 
         def work(draft: Draft) -> list[Trial]:
@@ -519,7 +519,7 @@ def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | Non
         return []
     first = dict(told[0])
     if key is not None and len(told) > 1:
-        first["with"] = told[1:]  # so that the key stands for all of them
+        first["with"] = told[1:]
     if draft.known(key, "tell", first) is not None:
         return [codec.read_trial(draft.trial(number)) for number in said["trial"]]
     return [_tell_one(draft, first, key), *(_tell_one(draft, each, None) for each in told[1:])]
@@ -670,13 +670,12 @@ def load_watch(database: Database, campaign: str, name: str, policy: Policy) -> 
         if number not in store.files(connection, "watch"):
             return None
         content = store.read_file(connection, "watch", number)
-    from contextgap.insight.watch import Watch  # campaigns need none
+    from contextgap.insight.watch import Watch
 
     return Watch.load(content, policy)
 
 
 def save_watch(database: Database, campaign: str, name: str, watch: Watch) -> None:
-    """Keep a watch over a frozen policy, in the place of what was kept before."""
     store, content = find_store(database, campaign), codec.to_bytes(watch)
     with store.locked() as connection:
         event = _find_policy(store, connection, name)
@@ -685,7 +684,6 @@ def save_watch(database: Database, campaign: str, name: str, watch: Watch) -> No
 
 
 def watched_policies(database: Database) -> list[tuple[str, str]]:
-    """Return the campaigns and names of policies whose watches were kept."""
     found = []
     for campaign in campaign_names(database):
         store = find_store(database, campaign)

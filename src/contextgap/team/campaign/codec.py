@@ -35,7 +35,7 @@ from contextgap.tables.eligible import Mask
 from contextgap.tables.table import Table
 from contextgap.team.campaign.values import Trial
 
-MOST_COLUMNS = 4096  # the most columns of a context in a campaign
+MOST_COLUMNS = 4096
 _TIMES = ("asked", "until", "told")
 _PICKED = ("campaign", "id", "state", "arm", "context", "eligible")
 _hashed = itemgetter(*_PICKED, *_TIMES, "told_by", "why", "by")
@@ -43,14 +43,13 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON that reads back as the same; the order of columns is kept."""
     return _ENCODER.encode(value)
 
 
 def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
     """Return one context or a table of them as plain values; errors call them ``called``."""
     if isinstance(contexts, Real) or (isinstance(contexts, np.ndarray) and contexts.ndim == 0):
-        contexts = [contexts]  # a context of one number
+        contexts = [contexts]
     try:
         if isinstance(contexts, np.ndarray) and contexts.ndim > 2:
             raise ValueError(f"must be 1-D or 2-D, got shape {contexts.shape}")
@@ -89,7 +88,6 @@ def is_plain_text(text: str) -> bool:
 
 
 def decode_contexts(encoded: Mapping[str, Any]) -> Any:
-    """Return contexts as a learner takes them: a mapping, a list or a table."""
     return Table.from_json(encoded).given
 
 
@@ -147,7 +145,7 @@ class Event:
     request_text: str
     result_text: str
     hash: str
-    by: str | None = None  # who caused it
+    by: str | None = None
     before: str = NOTHING  # the hash of the event before it
 
     @classmethod
@@ -246,7 +244,6 @@ def row_hash(row: Mapping[str, Any]) -> str:
 
 
 def file_hash(log: str, content: bytes) -> str:
-    """Return the hash of a file that was made when the log had a hash."""
     found = hashlib.sha256(log.encode())
     found.update(content)
     return found.hexdigest()
@@ -370,7 +367,6 @@ def is_due(before: int, rewards: int) -> bool:
 
 
 def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:
-    """Return how far exploring is; without a goal, to a regret bound of 0 at contexts seen."""
     found: dict[str, Any] = {"rewards": len(learner.state.model), "settled": None}
     if goal is None and found["rewards"]:
         goal = StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner.state))
@@ -387,7 +383,6 @@ def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:
 def summary(
     now: Mapping[str, Any], before: Sequence[Mapping[str, Any]], goal: StoppingRule | None
 ) -> dict[str, Any]:
-    """Return the settled share, the share wanted, and about how many more rewards that takes."""
     wanted = _SHARE if goal is None else goal.share
     left = _asks_left(now, before, wanted)
     return {"settled": now["settled"], "wanted": wanted, "asks_left": left}

@@ -25,7 +25,7 @@ from contextgap.team.campaign.values import UnavailableError, seconds_left
 WAIT = 60.0  # seconds to wait for another process that writes to a SQLite file
 # Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly.
 LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
-NAME = "contextgap"  # how servers list connections of this library
+NAME = "contextgap"
 _KEPT = 5  # connections that stay open when nobody uses them
 _CLOCK = 60.0  # seconds after which the server is asked for its time again
 _NETWORK = re.compile(
@@ -68,7 +68,6 @@ class Database:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file; a server is taken to be there."""
         return not self.is_file or Path(str(self.url.database)).is_file()
 
     @property
@@ -143,7 +142,6 @@ def opened(database: str | os.PathLike[str] | Database) -> Database:
 
 
 def _close(engine: Engine, process: int) -> None:
-    """Close the connections of a database that is no longer used, but not those of a parent."""
     if process == os.getpid():
         engine.dispose()
 

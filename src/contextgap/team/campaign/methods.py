@@ -25,7 +25,7 @@ from contextgap.team.campaign.values import (
     trials_frame,
 )
 
-_LONGEST = 200  # letters of a name or a key
+_LONGEST = 200
 _MOST_ARMS = 10_000
 
 
@@ -617,7 +617,6 @@ def _read_told(trial: Any, reward: Any) -> tuple[dict[str, Any], bool]:
 
 
 def _read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any], bool]:
-    """Return outside data, but for the eligible arms, and whether it is one row."""
     if contexts is None or arms is None or rewards is None:
         raise TypeError("tell needs a trial, or contexts=, arms= and reward= for outside data")
     encoded = _some(contexts)

@@ -36,13 +36,13 @@ from contextgap.team.campaign.values import AlteredError, ConflictError, caller,
 R = TypeVar("R")
 # The rewards of trials that were corrected, None for those that were retracted.
 Changes = Mapping[int, float | None]
-_Said = Mapping[str, Any]  # a request, or its result
+_Said = Mapping[str, Any]
 _NO_CHANGES: Changes = {}
 _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
 _LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
 _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _REDRAWN = ("events", "_trials", "_files", "_stale", "_progress", "_last_trial")
-_LEAST_TUNED = 2  # rewards
+_LEAST_TUNED = 2
 _EXACT = {"noise": 0.0, "censored": False}  # what is said of a reward unless somebody says more
 
 # Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
@@ -286,10 +286,10 @@ class Draft:
         replay = session.replay
         self.base = replay.number, replay.hash
         self.events: list[codec.Event] = []
-        self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
+        self._trials: dict[int, dict[str, Any]] = {}
         self._read: dict[int, dict[str, Any]] = {}  # raw, as in the table
         self._files: list[tuple[str, codec.Event, bytes]] = []
-        self._stale: list[int] = []  # snapshots
+        self._stale: list[int] = []
         self._progress: dict[str, Any] = {}
         self._last_trial: int | None = None
 
@@ -331,7 +331,6 @@ class Draft:
         return dict(known)
 
     def trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the rows of trials with numbers that follow each other."""
         if numbers[0] in self._trials:
             return [self.trial(number) for number in numbers]
         mine = TRIALS.c.id.between(numbers[0], numbers[-1])
@@ -351,7 +350,6 @@ class Draft:
         self._last_trial = rows[-1]["id"]
 
     def change_trial(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Change a trial as the last event says; return its row as it is then."""
         self._trials[row["id"]] = {**row, **self.events[-1].trial_change}
         return self._trials[row["id"]]
 
@@ -427,13 +425,13 @@ class Session:
     def __init__(self, store: Store, by: str | None = None) -> None:
         self.store = store
         self.by = by
-        self.replay = Replay(self._find, sound=False)  # the log was not read yet
+        self.replay = Replay(self._find, sound=False)
         self._connection: Connection | None = None
         self._group: Draft | None = None  # of calls that are committed together
-        self._writing = 0.0  # seconds that the last snapshot took
-        self._computing = 0.0  # seconds that the last call took
+        self._writing = 0.0
+        self._computing = 0.0
         self._wary = 0  # calls to come that expect others
-        self._altered: list[int] = []  # snapshots
+        self._altered: list[int] = []
         self.summary: tuple[Any, dict[str, Any]] = (None, {})  # the event it is of, and the summary
 
     @contextmanager

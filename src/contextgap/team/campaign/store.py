@@ -48,8 +48,8 @@ from contextgap.team.campaign.values import (
     UnavailableError,
 )
 
-VERSION = 2  # the version that this release writes
-FORMAT = 2  # the format of the log that this release writes
+VERSION = 2
+FORMAT = 2
 _MAKING_TABLES = 0x63676170  # any number, the same in all processes
 METADATA = sa.MetaData()
 NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose integers have 64 bits
@@ -72,7 +72,7 @@ CAMPAIGNS = Table(
     METADATA,
     Column("id", NUMBER, primary_key=True),
     Column("name", sa.String(200), nullable=False, unique=True),
-    Column("format", sa.Integer, nullable=False),  # of the log
+    Column("format", sa.Integer, nullable=False),
     Column("summary", sa.Text),  # how it stands, for lists of campaigns
 )
 
@@ -121,7 +121,7 @@ TRIALS = Table(
     Column("told_by", NUMBER),  # the number of the event
     Column("why", sa.Text),
     Column("by", sa.Text),  # who caused the last event about it
-    Column("sha256", sa.String(64), nullable=False),  # of the row
+    Column("sha256", sa.String(64), nullable=False),
     sa.Index("contextgap_trials_states", "campaign", "state", "until"),
 )
 
@@ -144,7 +144,7 @@ _NOT_TOLD = [state for state in STATES if state != "told"]
 _EVENT_COLUMNS = [EVENTS.c[f.removesuffix("_text")] for f in Event.__dataclass_fields__]
 _TRIAL_COLUMNS = TRIALS.c.keys()
 _CHANGING = ("state", "reward", "told", "told_by", "why", "by", "sha256")
-_PAGE = 1000  # rows read at once
+_PAGE = 1000
 _AT_ONCE = 200  # rows copied at once, which may be parts of files
 
 
@@ -298,7 +298,6 @@ class Store:
         return whole
 
     def summary(self, connection: Connection) -> dict[str, Any]:
-        """Return how the campaign stands in a few words, with trials counted anew."""
         ((known, last, count),) = self._summary.run(connection)
         return {**json.loads(known or "{}"), "trials": int(last or 0), "open": int(count)}
 
@@ -334,7 +333,6 @@ class Store:
     def write_file(
         self, connection: Connection, kind: str, event: tuple[int, str], content: bytes
     ) -> None:
-        """Add a file that was made after an event with this number and hash, in parts."""
         number, log = event
         own = {"campaign": self.campaign, "kind": kind, "number": number}
         for part, first in enumerate(range(0, len(content), _PART)):
@@ -532,7 +530,7 @@ def _upgrade_from_1(connection: Connection) -> None:
     for statement in [*before, *(f"ALTER TABLE {t.name} RENAME TO old_{t.name}" for t in _OLD)]:
         connection.execute(text(statement))
     METADATA.create_all(connection)
-    last: dict[int, str] = {}  # the hash of each campaign's last event
+    last: dict[int, str] = {}
     for table in _OLD:
         keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
         old = text(f"SELECT * FROM old_{table.name} ORDER BY {keys}")
@@ -730,7 +728,6 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
 
 
 def follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
-    """Make of the table of trials what an event makes of it."""
     if event.kind in ("ask", "record"):
         rows.update({row["id"]: row for row in event.trial_rows})
     elif change := event.trial_change:

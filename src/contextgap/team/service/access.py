@@ -77,7 +77,7 @@ TOKENS = sa.Table(
     sa.Column("name", sa.String(200), nullable=False, unique=True),
     sa.Column("hash", sa.String(64), nullable=False, unique=True),
     sa.Column("scopes", sa.String(200), nullable=False),  # separated by commas
-    sa.Column("campaign", sa.String(200)),  # None for all
+    sa.Column("campaign", sa.String(200)),
     sa.Column("created", sa.String(32), nullable=False),
     sa.Column("until", sa.String(32)),
     sa.Column("revoked", sa.String(32)),
@@ -216,11 +216,11 @@ def busy(detail: str, status: int = 503, seconds: float = 1.0) -> RefusedError:
 class Token:
     """What is known of a token; its secret is not."""
 
-    name: str  # who or what uses it
+    name: str
     scopes: tuple[str, ...]
     campaign: str | None  # the only one that it is good for; None for all
     created: str
-    until: str | None  # None for ever
+    until: str | None
     revoked: str | None
 
     @property
@@ -519,7 +519,6 @@ class StrictRequest(Request):
         return self.content
 
     async def read(self, make: Callable[..., R], *arguments: Any) -> R:
-        """Return what ``make`` makes of the body, in a thread if that is large."""
         if len(self._body) <= _SMALL:
             return make(*arguments)
         loop = asyncio.get_running_loop()

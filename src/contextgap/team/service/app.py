@@ -259,7 +259,6 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 def handbook(document: Mapping[str, Any]) -> str:
-    """Return the OpenAPI document as a page."""
     title = escape(f"{document['info']['title']} {document['info']['version']}")
     routes = [
         _route(document["components"]["schemas"], f"{method.upper()} {path}", route)
@@ -353,7 +352,7 @@ class ServiceApp(FastAPI):
             title="contextgap",
             version=contextgap.__version__,
             summary="Campaigns over HTTP",
-            openapi_url=None,  # a route of ours, as all others
+            openapi_url=None,
             redirect_slashes=False,  # it would redirect to whatever Host a request names
             lifespan=_lifespan,
             exception_handlers=dict.fromkeys(
@@ -523,8 +522,8 @@ async def _answer(_: Request, error: Exception) -> Response:
 class _Protocol(H11Protocol):
     """A connection that is closed if it sends too slowly, too much, or if there are too many."""
 
-    connections: Any  # all of them
-    cycle: Any  # the last request, None before the first
+    connections: Any
+    cycle: Any
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server's own
         super().connection_made(transport)
@@ -616,7 +615,7 @@ def serve(
         app,
         host=settings.host,
         port=settings.port,
-        log_config=None,  # ours
+        log_config=None,
         access_log=False,
         proxy_headers=False,  # who is behind a proxy is not ours to believe
         server_header=False,

@@ -42,7 +42,7 @@ class Job(NamedTuple):
     call: Call
     brief: bool
     future: asyncio.Future[Any]
-    context: Context  # who asks, and until when
+    context: Context
 
     def run(self, campaign: Campaign) -> Any:
         return self.context.run(self._run, campaign)
@@ -76,7 +76,6 @@ class Worker:
         return len(self._jobs)
 
     def submit(self, call: Call, *, brief: bool = False) -> asyncio.Future[Any]:
-        """Have a call made for the loop that runs; raise if too many wait."""
         future = asyncio.get_running_loop().create_future()
         with self._changed:
             if self._closing:
@@ -200,7 +199,7 @@ class Hosting:
         self._settings = settings
         self._workers: OrderedDict[str, Worker] = OrderedDict()
         self._policies: OrderedDict[tuple[str, str], Policy] = OrderedDict()
-        self.watches: dict[tuple[str, str], KeptWatch] = {}  # of policies in memory
+        self.watches: dict[tuple[str, str], KeptWatch] = {}
         self._loading: dict[tuple[str, str], asyncio.Task[Policy]] = {}
         self._lock = threading.Lock()
         self._closing = False
@@ -291,7 +290,6 @@ class Hosting:
         return found
 
     def _keep(self, key: tuple[str, str], watch: Watch, *, new: bool) -> KeptWatch:
-        """Return the watch over a policy: this one, unless there is one by now."""
         made = KeptWatch(watch, partial(save_watch, self.database, *key), new=new)
         return self.watches.setdefault(key, made)
 

@@ -67,7 +67,7 @@ from contextgap.team.service.routes import Body, Label, OneContext, check_size
 logger = logging.getLogger("contextgap.service")
 READ_EVERY = 0.5  # seconds between two reads of a log, to which other processes may add
 HEARTBEAT = 15.0  # seconds after which those who listen are sent a comment, if nothing happened
-LISTENERS = 200  # the most who may listen at once
+LISTENERS = 200
 # The content security policy of the page.
 ALLOWED = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -90,11 +90,11 @@ _KINDS = {
 # The most bins along time, the most single rewards, and the most arms with a colour of their own.
 # Where there are more arms, the ones picked least are drawn as one.
 BINS, POINTS, SHOWN = 120, 500, 8
-PAGE = 50  # trials in one answer
+PAGE = 50
 _FINE = 2.0  # bins per square root of the number of trials, so that shares mean something
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
 _CHANGES = ("tell", "cancel", "expire", "retract", "correct")
-_AT_ONCE = 500  # trials in one query
+_AT_ONCE = 500
 _BEHIND = 20_000  # changes, from which on reading everything anew is quicker
 _STEPS = 240  # records of progress in one answer
 _SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
@@ -220,7 +220,7 @@ class Standing:
         self._lock = threading.Lock()
         self._places: dict[str, int] = {}
         self._counted = _NOTHING
-        self._log = ""  # its hash
+        self._log = ""
         self._goal: tuple[StoppingRule | None] | None = None
         self._kept: dict[str, tuple[Counted, Any]] = {}
 
@@ -529,15 +529,11 @@ def _plain(value: Any) -> Any:
 
 
 class Along(Body):
-    """What is believed along a column."""
-
     column: str = Field(description="The column's name.")
     at: OneContext = Field(None, description="All other columns; by default typical ones.")
 
 
 class Why(Body):
-    """Why an arm is recommended."""
-
     context: OneContext = Field(description="One context.")
     against: Label = Field(None, description="The other arm; by default the next best.")
 
@@ -581,13 +577,11 @@ async def campaigns(request: StrictRequest) -> Response:
 
 
 async def _from_log(request: StrictRequest, make: Callable[[Standing], Any]) -> Response:
-    """Answer with what is made of a campaign's log, in a thread."""
     standings, name = request.service.standings, request.campaign
     return _json(await asyncio.to_thread(lambda: make(standings.of(name))))
 
 
 async def _from_belief(request: StrictRequest, make: Callable[[Belief], Any]) -> Response:
-    """Answer with what is made of what a campaign's learner believes, in a thread."""
     return _json(await asyncio.to_thread(make, await request.service.beliefs.of(request.campaign)))
 
 
@@ -702,7 +696,7 @@ class Listening:
         self._stopping = stopping
         self._listeners = 0
         self._reading = asyncio.Lock()
-        self._known: dict[str, tuple[float, int]] = {}  # when read, and the last event
+        self._known: dict[str, tuple[float, int]] = {}
 
     async def listen(
         self, campaign: str, check: Callable[[], Awaitable[Any]]

@@ -112,14 +112,10 @@ class Body(BaseModel):
 
 
 class Keyed(Body):
-    """A request that changes something."""
-
     key: Key = None
 
 
 class Ask(Keyed):
-    """Ask for arms to try."""
-
     contexts: Contexts = Field(None, description="One context, or several as a batch.")
     pool: Table = Field(None, description="Instead: contexts one of which may be chosen.")
     arms: Eligible = Field(None, description="The eligible arms; all by default.")
@@ -128,8 +124,6 @@ class Ask(Keyed):
 
 
 class Tell(Keyed):
-    """Tell rewards of trials, or of outside data."""
-
     trial: Trials = Field(None, description="The trial's number, or several.")
     reward: Numbers = Field(None, description="The reward, or one for each.")
     contexts: Contexts = Field(None, description="For outside data: where it was tried.")
@@ -144,37 +138,27 @@ class Tell(Keyed):
 
 
 class Retract(Keyed):
-    """Take a reward back."""
-
     why: str = Field(description="The reason, for those who read the log.")
 
 
 class Correct(Retract):
-    """Replace a reward."""
-
     reward: Annotated[Any, WithJsonSchema({"type": "number"})] = Field(
         description="The right reward."
     )
 
 
 class Recommend(Body):
-    """Ask for arms to deploy."""
-
     contexts: Contexts = Field(description="One context, or several.")
     arms: Eligible = Field(None, description="The eligible arms; all by default.")
 
 
 class Audit(Body):
-    """Ask which rows to measure."""
-
     contexts: Contexts = Field(description="Contexts that the policy met recently.")
     k: int = Field(20, description="How many rows to draw.", ge=1, le=10_000)
     against: bool = Field(False, description="Whether to measure the best single arm, too.")
 
 
 class Audited(Body):
-    """Tell rewards measured in deployment."""
-
     contexts: Contexts = Field(description="Where they were measured.")
     arms: list[Label] = Field(description="The arm of each.")
     rewards: list[float] = Field(description="What each gave.")
@@ -182,8 +166,6 @@ class Audited(Body):
 
 
 class Freeze(Keyed):
-    """Freeze a policy."""
-
     name: str = Field(description="The policy's name, new in this campaign.")
     fallback: Label = Field(
         None, description="A safe arm, for contexts where regret bounds are too large."
@@ -192,22 +174,16 @@ class Freeze(Keyed):
 
 
 class Tune(Keyed):
-    """Learn the hyperparameters again."""
-
     criterion: str = Field("evidence", description='"evidence" or "loo".')
 
 
 class AddArm(Keyed):
-    """Add an arm."""
-
     arm: Label = Field(description="A new label.")
     features: OneContext = Field(None, description="Its features, where arms have them.")
     cost: float | None = Field(None, description="What a trial costs, where that is known of arms.")
 
 
 class RemoveArm(Keyed):
-    """Never choose an arm again."""
-
     arm: Label = Field(description="One of the arms.")
 
 
@@ -220,8 +196,6 @@ class Goal(Body):
 
 
 class Create(Keyed):
-    """Begin a campaign."""
-
     name: str = Field(description="A name for the campaign.")
     arms: Annotated[Any, WithJsonSchema({"anyOf": [_LABELS, {"type": "integer"}]})] = Field(
         description="The arms to choose from, or how many."
@@ -563,7 +537,6 @@ def _labels_json(found: Any) -> dict[str, Any]:
 async def _download(
     request: StrictRequest, ending: str, make: Callable[[T], bytes], thing: T
 ) -> Response:
-    """Answer with a policy's file, which is made in a thread."""
     content = await asyncio.to_thread(make, thing)
     name = quote(request.path_params["policy"], safe="")
     how = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}.{ending}"}
