@@ -19,16 +19,16 @@ _PLACES = {
     "reproduce": "studies.reproduce_command",
     "select": "selection.select_command",
     "plan": "studies.plan_command",
-    "learn": "learn.learn_command",
+    "learn": "policies.learn_command",
     "recommend": "policies.recommend_command",
     "watch": "policies.watch_command",
-    "init": "learn.init_command",
+    "init": "policies.init_command",
     "show": "policies.show_command",
     "export": "export.export_command",
     "verify": "export.verify_command",
     "campaign": "campaign.app",
-    "database": "serve.database_app",
-    "serve": "serve.app",
+    "database": "campaign.database_app",
+    "serve": "campaign.serve_app",
 }
 
 

@@ -684,16 +684,23 @@ static void fail(const unsigned char *eligible, contextgap_decision *decision)
 #endif
 }
 
-static int decide_seen(const real *x, const unsigned char *eligible, contextgap_decision *decision)
+/* With arm_only, all but the arm may be wrong: means alone are computed where they suffice. */
+static int decide_seen(const real *x, const unsigned char *eligible, bool arm_only,
+                       contextgap_decision *decision)
 {
     int status = CONTEXTGAP_INPUT_NOT_FINITE;
+    (void)arm_only;
     if (is_finite_context(x)) {
 #ifdef HAS_WARP
         real seen[NUMBERS];
         warp(x, seen);
-        status = believe(seen, eligible, decision);
 #else
-        status = believe(x, eligible, decision);
+        const real *const seen = x;
+#endif
+#if HAS_WEIGHTS && CONTEXTGAP_HAS_WIDTHS
+        status = arm_only ? set_means(seen, decision->mean) : believe(seen, eligible, decision);
+#else
+        status = believe(seen, eligible, decision);
 #endif
     }
 #ifdef CONTEXTGAP_HAS_ELIGIBLE
@@ -716,31 +723,6 @@ static int decide_seen(const real *x, const unsigned char *eligible, contextgap_
 #endif
     return status;
 }
-
-#if HAS_WEIGHTS && CONTEXTGAP_HAS_WIDTHS
-/* The arm alone needs means alone. */
-static int recommend_seen(const real *x, contextgap_decision *decision)
-{
-    int status = CONTEXTGAP_INPUT_NOT_FINITE;
-    if (is_finite_context(x)) {
-#ifdef HAS_WARP
-        real seen[NUMBERS];
-        warp(x, seen);
-        status = set_means(seen, decision->mean);
-#else
-        status = set_means(x, decision->mean);
-#endif
-    }
-    decision->arm = (status == CONTEXTGAP_OK) ? best_arm(NULL, decision) : CONTEXTGAP_DEFAULT_ARM;
-#ifdef CONTEXTGAP_FALLBACK_ARM
-    if ((status == CONTEXTGAP_OK) && is_outside(x)) {
-        decision->arm = CONTEXTGAP_FALLBACK_ARM;
-        status = CONTEXTGAP_OUTSIDE;
-    }
-#endif
-    return status;
-}
-#endif
 
 #if CONTEXTGAP_HAS_COLUMNS
 /* What becomes of a column's number; 0 if it stays. */
@@ -795,34 +777,18 @@ static bool spread(const real *row, real *x)
     return all_known;
 }
 
-static int with_levels(int status, bool all_known)
-{
-    return ((status == CONTEXTGAP_OK) && !all_known) ? CONTEXTGAP_LEVEL_UNKNOWN : status;
-}
-
 #endif
 
-static int decide_row(const real *row, const unsigned char *eligible, contextgap_decision *decision)
+static int decide_row(const real *row, const unsigned char *eligible, bool arm_only,
+                      contextgap_decision *decision)
 {
 #if CONTEXTGAP_HAS_COLUMNS
     real x[NUMBERS];
     const bool all_known = spread(row, x);
-    return with_levels(decide_seen(x, eligible, decision), all_known);
+    const int status = decide_seen(x, eligible, arm_only, decision);
+    return ((status == CONTEXTGAP_OK) && !all_known) ? CONTEXTGAP_LEVEL_UNKNOWN : status;
 #else
-    return decide_seen(row, eligible, decision);
-#endif
-}
-
-static int recommend_row(const real *row, contextgap_decision *decision)
-{
-#if !(HAS_WEIGHTS && CONTEXTGAP_HAS_WIDTHS)
-    return decide_row(row, NULL, decision);
-#elif CONTEXTGAP_HAS_COLUMNS
-    real x[NUMBERS];
-    const bool all_known = spread(row, x);
-    return with_levels(recommend_seen(x, decision), all_known);
-#else
-    return recommend_seen(row, decision);
+    return decide_seen(row, eligible, arm_only, decision);
 #endif
 }
 
@@ -852,21 +818,21 @@ static int find_level(const char *const *levels, int count, const char *text)
 
 int contextgap_decide(const real *context, contextgap_decision *decision)
 {
-    return decide_row(context, NULL, decision);
+    return decide_row(context, NULL, false, decision);
 }
 
 #ifdef CONTEXTGAP_HAS_ELIGIBLE
 int contextgap_decide_among(const real *context, const unsigned char *eligible,
                             contextgap_decision *decision)
 {
-    return decide_row(context, eligible, decision);
+    return decide_row(context, eligible, false, decision);
 }
 #endif
 
 int contextgap_recommend_checked(const real *context, int *arm)
 {
-    contextgap_decision decision;
-    const int status = recommend_row(context, &decision);
+    contextgap_decision decision = {0};
+    const int status = decide_row(context, NULL, true, &decision);
     *arm = decision.arm;
     return status;
 }

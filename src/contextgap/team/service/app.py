@@ -296,8 +296,8 @@ def _route(schemas: Mapping[str, Any], name: str, route: Mapping[str, Any]) -> s
             answers.append(f"<pre>{escape(json.dumps(example, indent=1))}</pre>")
     summary, _, more = route["description"].partition("\n")
     return (
-        f"<details><summary><code>{escape(name)}</code> {escape(summary)} <i>({scope})</i></summary>"
-        f"<p>{escape(more)}</p><table>{''.join(table)}</table>{''.join(answers)}</details>"
+        f"<details><summary><code>{escape(name)}</code> {escape(summary)} <i>({scope})</i>"
+        f"</summary><p>{escape(more)}</p><table>{''.join(table)}</table>{''.join(answers)}</details>"
     )
 
 

@@ -82,27 +82,6 @@ async function send(path, options = {}) {
   }
 }
 
-function alarm(text, attributes = {}) {
-  return h("p", { class: "problem", role: "alert", ...attributes }, text);
-}
-
-// The page of a campaign, or of one of its policies.
-function pageOf(campaign, policy = null) {
-  const own = `#/campaigns/${encodeURIComponent(campaign)}`;
-  return policy === null ? own : `${own}/policies/${encodeURIComponent(policy)}`;
-}
-
-// The head of such a page: links to those above it, its title with what is beside that, and more.
-function head(above, title, beside, ...more) {
-  const links = [["Campaigns", "#/"], ...above].map(([text, href]) => [h("a", { href }, text), " / "]);
-  return h("header", { class: "head" }, h("p", { class: "crumbs" }, links.flat()),
-    h("div", { class: "title" }, h("h1", {}, title), beside), ...more);
-}
-
-function pairs(rows) {
-  return rows.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)));
-}
-
 function at(campaign, rest, base = "page") {
   return `${base}/campaigns/${encodeURIComponent(campaign)}/${rest}`;
 }
@@ -179,7 +158,7 @@ function route() {
   const shown = name === null ? showList(leave.signal)
     : policy === null ? showCampaign(name, leave.signal) : showWatch(name, policy, leave.signal);
   shown.catch((error) => {
-    if (error.name !== "AbortError") main.replaceChildren(alarm(error.message));
+    if (error.name !== "AbortError") main.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
   });
 }
 
@@ -213,9 +192,10 @@ async function showList(signal) {
 }
 
 function listed(campaign) {
+  const where = `#/campaigns/${encodeURIComponent(campaign.name)}`;
   const cell = (attributes, ...children) => h("td", { class: "number", ...attributes }, children);
   return h("tr", {},
-    h("th", { scope: "row" }, h("a", { href: pageOf(campaign.name), "data-key": campaign.name }, campaign.name)),
+    h("th", { scope: "row" }, h("a", { href: where, "data-key": campaign.name }, campaign.name)),
     cell({}, count(campaign.trials)), cell({}, count(campaign.open)),
     cell({}, meter(campaign), " ", percent(campaign.settled)), cell({}, left(campaign, "about")),
     cell({ title: time(campaign.at) }, ago(campaign.at)));
@@ -258,10 +238,12 @@ async function showCampaign(name, signal) {
 // The head: the name, whether it is followed live, and the numbers that matter most.
 function header({ name, signal }) {
   const live = h("span", { class: "live", role: "status" }, "connecting");
-  const problem = alarm(null, { hidden: true });
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const when = h("span", { class: "quiet" });
   const tiles = h("dl", { class: "tiles" });
-  const element = head([], name, live, problem, tiles, when);
+  const element = h("header", { class: "head" },
+    h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Campaigns"), " / "),
+    h("div", { class: "title" }, h("h1", {}, name), live), problem, tiles, when);
   let shown = null;
   const tell = () => {
     if (!shown) return;
@@ -493,7 +475,7 @@ function why(state) {
       const answer = await post(at(state.name, "why"), { context: read(), against });
       found.replaceChildren(...shown(state, answer, explain));
     } catch (error) {
-      found.replaceChildren(alarm(error.message));
+      found.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
     }
   };
   const follow = follower(state, note, "Before the first reward there is nothing to explain.", (columns) => {
@@ -607,6 +589,10 @@ function policies(state) {
   };
 }
 
+function pairs(rows) {
+  return rows.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)));
+}
+
 function freezing(state, said) {
   const name = h("input", { required: true, maxlength: 200, autocomplete: "off" });
   const fallback = select([["", "none"]]);
@@ -652,7 +638,7 @@ function frozen(state, policy, said) {
       said.textContent = "";
       attempt(said, () => download(at(state.name, `policies/${encodeURIComponent(policy.name)}/${path}`, "v1"), `${policy.name}.${ending}`));
     } }, shown);
-  const watch = h("a", { href: pageOf(state.name, policy.name),
+  const watch = h("a", { href: `#/campaigns/${encodeURIComponent(state.name)}/policies/${encodeURIComponent(policy.name)}`,
     "data-key": `${policy.name} watch`, "aria-label": `Watch ${policy.name}` }, "watch");
   const recalled = policy.recalled.length
     ? h("span", { class: "flag" }, `rests on trial${policy.recalled.length > 1 ? "s" : ""} ${policy.recalled.join(", ")}, changed since`)
@@ -686,7 +672,9 @@ async function showWatch(name, policy, signal) {
   };
   await look();
   main.append(
-    head([[name, pageOf(name)]], policy, null, said, tiles),
+    h("header", { class: "head" },
+      h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Campaigns"), " / ", h("a", { href: `#/campaigns/${encodeURIComponent(name)}` }, name), " / "),
+      h("div", { class: "title" }, h("h1", {}, policy)), said, tiles),
     h("div", { class: "grid" }, shift.element, doubts.element, card("Traffic", arms, columns), card("Audits", audits)));
   repeat(WATCHED, signal, () => document.hidden || look().catch(() => {}));
 }
@@ -820,7 +808,7 @@ function change(state, trial, kind) {
       state.refresh();
     } catch (error) {
       go.disabled = false;
-      said.replaceChildren(alarm(error.message));
+      said.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
     }
   });
   const dialog = openDialog(title, form, () => find([`${kind} ${trial.id}`, `correct ${trial.id}`])?.focus());

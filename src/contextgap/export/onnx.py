@@ -26,7 +26,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.files import FileFormatError, whole_file
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.base.names import study_import
-from contextgap.export.onnx.graph import GraphBuilder, KernelGraph, Value
+from contextgap.export.graph import GraphBuilder, KernelGraph, Value
 from contextgap.export.rule import (
     ArmTable,
     DecisionRule,
