@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from contextgap.insight.watch import Watch
 
 R = TypeVar("R")
-_LEAST = 2  # rewards to freeze a policy, so that one can be left out
+_LEAST = 2  # rewards to freeze a policy: one is left out
 
 
 class Campaign(CampaignMethods):
@@ -181,7 +181,7 @@ class Campaign(CampaignMethods):
             if key is None or not created_before(where, name, key, request):
                 raise
             return cls.open(where, name, by=by)  # the same request came twice at once
-        where.prepared = True  # now that the tables are there for good
+        where.prepared = True
         return cls(session, name)
 
     @classmethod
@@ -335,13 +335,13 @@ class Campaign(CampaignMethods):
             if event is not None:
                 return _load(session.store, connection, event)
             _check_unused(session.store.events_of(connection, "freeze"), name)
-        # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
+        # Scoring takes a while, in which others may go on: the log up to here is frozen.
         replay = session.replay
         replay.learner.learnt = None
         upto, policy = replay.number, _frozen(replay, *_how(request))
         content = codec.to_bytes(policy)
         result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
-        # A later release may estimate otherwise, and finish a search elsewhere.
+        # A later release may estimate otherwise.
         result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
 
         def work(draft: Draft) -> Policy:
@@ -397,7 +397,7 @@ class Campaign(CampaignMethods):
         last, learner = self._last, replay.learner
         rewards = len(learner.state.model)
         then = 0 if last is None else last.found["rewards"]
-        old = fresh or rewards < then or is_due(then, rewards)  # many more rewards, or fewer
+        old = fresh or rewards < then or is_due(then, rewards)
         if last is None or (last.log != replay.hash and old):
             score = learner.score(rows=QUICK) if rewards > 1 else None
             found = progress(learner, self._goal)
@@ -431,12 +431,7 @@ class _Progress:
 
 
 def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
-    """Ask, tell and cancel as calls say, and commit it at once; return results, or errors.
-
-    A call that fails changes nothing, and does not undo the others. Waiting for the disk is most of
-    the time that short calls take, and this way they wait once. A call may be made several times,
-    and only what the last time did counts.
-    """
+    """Make calls and commit them at once; return results, or errors, which undo nothing else."""
     with campaign._lock:
         return campaign._session.together([partial(call, campaign) for call in calls])
 
@@ -474,7 +469,7 @@ def _encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, A
 
 
 def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
-    """Ask the learner, which is ahead of the log from then on; return the result for the log."""
+    """Ask the learner, which is ahead of the log then; return the result for the log."""
     start, learner = time.perf_counter(), replay.learner
     before, arms = learner.state.random, codec.decode_eligible(request["arms"])
     learner.forget_followed()
@@ -539,7 +534,7 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
 
 @contextmanager
 def _noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
-    """Record how far the exploration is after the block, if the rewards it told make that due."""
+    """Record progress after the block, if the rewards it told make that due."""
     learner = draft.session.replay.learner
     before = len(learner.state.model)
     yield
@@ -574,7 +569,7 @@ def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str
         told_by = _told_by(draft.trial(number), kind)
         if draft.known(key, kind, request) is not None:
             return told_by
-        # The part that takes long is done once, while others may go on.
+        # This takes long, and others may go on.
         replay = session.rebuilt(connection, session.replay.number, changes, told_by)
     at = replay.number, replay.hash
 
@@ -585,7 +580,7 @@ def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str
         row = draft.trial(number)
         if kind == "retract" and row["state"] == "retracted":
             raise ConflictError(f"trial {number} is retracted already")
-        replay.number, replay.hash = at  # where it was before this failed to be written
+        replay.number, replay.hash = at  # where it was before a failed attempt
         replay = session.brought_up(draft.connection, replay, changes, told_by)
         at = replay.number, replay.hash
         sets = {event: each for event, each in replay.learnt.items() if int(event) >= told_by}
@@ -627,7 +622,7 @@ def _edits(store: Store, connection: Connection) -> tuple[list[codec.Event], dic
 def _edited(
     edits: list[codec.Event], told_by: Mapping[int, int], upto: int
 ) -> dict[int, float | None]:
-    """Return what was made since of the rewards that were told up to an event."""
+    """Return changes made since to rewards told up to an event."""
     since = changes_in([each for each in edits if each.number > upto])
     return {trial: reward for trial, reward in since.items() if told_by[trial] <= upto}
 
@@ -644,7 +639,7 @@ def _frozen(
     if card is None:
         card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
     policy = learner.freeze(card, fallback=fallback, tolerance=tolerance)
-    # The time of the last event, which is the same whenever the policy is made again.
+    # The time of the last event, so that it is the same when rebuilt.
     state = policy.state.made_now(codec.read_time(replay.at))
     return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
@@ -663,7 +658,6 @@ def load_policy(database: Database, campaign: str, name: str) -> Policy:
 
 
 def load_watch(database: Database, campaign: str, name: str, policy: Policy) -> Watch | None:
-    """Return the watch that was kept over a frozen policy; None if there is none."""
     store = find_store(database, campaign)
     with store.reading() as connection:
         number = _find_policy(store, connection, name).number
@@ -706,7 +700,7 @@ def _recall(
     told_by: int,
     goal: StoppingRule | None,
 ) -> Recall:
-    """Return what policies frozen on a trial would have decided, had all edits since been known."""
+    """Return what policies frozen on a trial would have decided, given all edits since."""
     found = []
     edits, tells = _edits(session.store, connection)
     for event in session.store.events_of(connection, "freeze"):

@@ -47,7 +47,7 @@ def as_json(value: Any) -> str:
 
 
 def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
-    """Return one context or a table of them as plain values; errors call them ``called``."""
+    """Return one context or a table as plain values; errors call them ``called``."""
     if isinstance(contexts, Real) or (isinstance(contexts, np.ndarray) and contexts.ndim == 0):
         contexts = [contexts]
     try:
@@ -62,14 +62,14 @@ def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
 
 
 def encode_given(contexts: Any, called: str = "contexts") -> dict[str, Any]:
-    """Return new contexts by ``encode_contexts``; logs of old releases may have other text."""
+    """Encode new contexts; logs of old releases may have other text."""
     encoded = encode_contexts(contexts, called)
     check_cells(encoded, called)
     return encoded
 
 
 def check_cells(encoded: Mapping[str, Any], called: str) -> None:
-    """Raise if a cell or the name of a column has text that ``is_plain_text`` is false of."""
+    """Raise if a cell or a name is not plain text."""
     for each in rows_of(encoded):
         row = each["row"]
         for name, cell in row.items() if isinstance(row, Mapping) else enumerate(row):
@@ -118,7 +118,7 @@ _BECAME = {
     "retract": "retracted",
     "correct": "told",
 }
-_Parts = tuple[int, str, str, str | None, str, str]  # the first fields of an event
+_Parts = tuple[int, str, str, str | None, str, str]
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,9 @@ class Event:
 
     @classmethod
     def following(cls, before: str, parts: _Parts, by: str | None = None) -> Event:
-        """Return the event, with its first fields, that comes after a log with some hash."""
         return cls(*parts, _hash(before, parts, by), by, before)
 
     def follows(self, before: str) -> bool:
-        """Return whether the event's hash is right after a log with the hash ``before``."""
         parts = (self.number, self.at, self.kind, self.key, self.request_text, self.result_text)
         return self.before == before and self.hash == _hash(before, parts, self.by)
 
@@ -256,7 +254,6 @@ def to_bytes(thing: Any) -> bytes:
 
 
 def read_trial(row: Mapping[str, Any], pick: Pick | None = None) -> Trial:
-    """Return the trial in a row of the table of trials; ``pick`` is what was picked, if known."""
     pick = pick or Pick.of(row)
     return Trial(
         id=row["id"],
@@ -321,9 +318,9 @@ def as_text(time: datetime) -> str:
     return time.isoformat(timespec="microseconds")
 
 
-START: dict[str, Any] = {"rewards": 0, "settled": None}  # progress before the first reward
-_SAMPLE = 200  # contexts that stand for all, where none were given
-_GROWTH = 1.05  # by which the number of rewards grows between two records of progress
+START: dict[str, Any] = {"rewards": 0, "settled": None}
+_SAMPLE = 200  # contexts that stand for all
+_GROWTH = 1.05  # in rewards, between two records of progress
 _FEW = 20  # rewards, up to which every one is a step
 _FIRST = math.floor(math.log(_FEW) / math.log(_GROWTH))
 _QUANTILES = (0.1, 0.5, 0.9)
@@ -356,7 +353,6 @@ def seen_contexts(state: LearnerState | PolicyState) -> Encoded:
 
 
 def _steps(rewards: int) -> int:
-    """Return at how many numbers of rewards progress was recorded: each, then every 5 % more."""
     if rewards <= _FEW:
         return rewards
     return _FEW + math.floor(math.log(rewards) / math.log(_GROWTH)) - _FIRST
@@ -391,7 +387,7 @@ def summary(
 def _asks_left(
     now: Mapping[str, Any], before: Sequence[Mapping[str, Any]], share: float
 ) -> int | None:
-    """Return how many more rewards it takes at the rate since half as many; None if unknown."""
+    """Return about how many rewards are missing at the rate since half as many; None if unknown."""
     if now["settled"] is None:
         return None
     if now["settled"] >= share:

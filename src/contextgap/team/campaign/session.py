@@ -34,28 +34,28 @@ from contextgap.team.campaign.store import TRIALS, Store
 from contextgap.team.campaign.values import AlteredError, ConflictError, caller, check_time
 
 R = TypeVar("R")
-# The rewards of trials that were corrected, None for those that were retracted.
+# Rewards of corrected trials; None for retracted ones.
 Changes = Mapping[int, float | None]
 _Said = Mapping[str, Any]
 _NO_CHANGES: Changes = {}
-_ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
-_LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
+_ANEW = "anew"  # the learner learns hyperparameters when its rule says so
+_LEARNING = ("tell", "record", "tune")  # upon which hyperparameters may be learnt
 _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _REDRAWN = ("events", "_trials", "_files", "_stale", "_progress", "_last_trial")
 _LEAST_TUNED = 2
-_EXACT = {"noise": 0.0, "censored": False}  # what is said of a reward unless somebody says more
+_EXACT = {"noise": 0.0, "censored": False}  # unless somebody says more
 
-# Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
-_SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
-_OF_WRITING = 0.5  # ... that is less than this share of what writing a snapshot takes
-_AT_THE_END = 0.05  # seconds of replaying for which a process leaves a snapshot when it ends
+# Seconds of work, not of waiting: snapshots must not get rarer on a busy machine.
+_SECONDS = 0.25  # of replaying that call for a snapshot, and longer where ...
+_OF_WRITING = 0.5  # ... that is less than this share of writing one
+_AT_THE_END = 0.05  # of replaying that call for a snapshot at the end
 _MOST = 1000  # events between snapshots
-_BEHIND = 256  # events, from which on loading a snapshot may be faster
+_BEHIND = 256  # events, from which on a snapshot may be faster
 _ATTEMPTS = 3  # to compute while others may go on
-_BRIEF = 0.05  # seconds of computing that others can wait for, where they are in each other's way
-_WARY = 100  # calls for which a process remembers that another one was in its way
-_ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
-_JUMP = 86_400.0  # seconds without an event after which a clock is not believed
+_BRIEF = 0.05  # seconds of computing while others are kept out
+_WARY = 100  # calls after one that was disturbed
+_ARMS = ("add_arm", "remove_arm")  # which a learner cannot undo
+_JUMP = 86_400.0  # seconds without an event: the clock is not believed
 
 
 def loaded(file: IO[bytes]) -> ReplayedLearner:
@@ -65,7 +65,7 @@ def loaded(file: IO[bytes]) -> ReplayedLearner:
 
 
 def changes_in(events: list[codec.Event]) -> dict[int, float | None]:
-    """Return what the retractions and corrections among events make of earlier rewards."""
+    """Return new rewards of trials, None for retracted ones."""
     return {
         event.request["trial"]: event.request.get("reward")
         for event in events
@@ -83,14 +83,14 @@ def _learnt_at(event: codec.Event, edits: Sequence[codec.Event]) -> Any:
 
 
 def _about(said: _Said, *, corrected: bool) -> dict[str, Any]:
-    """Return what was said of a reward; of one that was corrected since, what it cost holds."""
+    """Return what was said of a reward; once corrected, only its cost holds."""
     found = {name: said[name] for name in (*_EXACT, "cost") if name in said}
     return {**found, **{name: _EXACT[name] for name in _EXACT if corrected and name in found}}
 
 
 @dataclass(eq=False)
 class Replay:
-    """The learner of a log up to an event; ``find`` returns the pick of an earlier trial."""
+    """The learner after an event; ``find`` returns the pick of an earlier trial."""
 
     find: Callable[[int], codec.Pick]
     number: int = 0
@@ -98,9 +98,9 @@ class Replay:
     at: str = ""
     learner: ReplayedLearner = field(init=False)  # since the first event
     sound: bool = True  # not while an event is taken in
-    seconds: float = 0.0  # that a replay since the last snapshot would take, about
+    seconds: float = 0.0  # that replaying from the last snapshot takes
     since_snapshot: int = 0
-    next_due: str | None = None  # when a lease runs out next, or before that
+    next_due: str | None = None  # no lease runs out before
     learnt: dict[str, Any] = field(default_factory=dict)  # anew, by the event's number
     _picks: dict[int, codec.Pick] = field(default_factory=dict)
 
@@ -115,7 +115,7 @@ class Replay:
         *,
         anew: bool = False,
     ) -> None:
-        """Take in the next event, given later edits; ``anew`` ignores what the log has learnt."""
+        """Take in the next event, given later edits; ``anew`` ignores learnt hyperparameters."""
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
         if not event.follows(self.hash):
@@ -131,7 +131,7 @@ class Replay:
         check_time()
         start, self.sound = time.perf_counter(), False
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there was to say was said when it came
+            warnings.simplefilter("ignore")  # it was said when it came
             learnt = _ANEW if anew else _learnt_at(event, edits)
             self._step(event.kind, event.request, event.result, changes, learnt)
         self._went_on(event, start)
@@ -139,10 +139,10 @@ class Replay:
     def append(
         self, kind: str, key: str | None, request: Any, result: _Said, *, at: str, by: str | None
     ) -> codec.Event:
-        """Take in what happens now, for an ask but its pick; return it as the next event."""
+        """Take in what happens now, but for a pick; return the event."""
         start, self.sound = time.perf_counter(), False
         text = codec.as_json(request)
-        read = json.loads(text)  # the learner is only ever given what was read back from JSON
+        read = json.loads(text)  # learners are only given what was read back
         if kind in _LEARNING:
             learnt = self._step(kind, read, result, _NO_CHANGES, _ANEW)
             result = {**result, "learnt": learnt}
@@ -152,7 +152,7 @@ class Replay:
         event = codec.Event.following(self.hash, parts, by)
         vars(event)["request"] = read
         if kind == "ask":
-            vars(event)["result"] = result  # plain values, which read back as the same
+            vars(event)["result"] = result
         self._went_on(event, start)
         return event
 
@@ -160,7 +160,7 @@ class Replay:
         return self.learner.state, dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Forget all events since ``mark``; none of them may have added or removed an arm."""
+        """Undo all events since ``mark``, which must not add or remove arms."""
         state, self._picks, rest = mark
         self.learner.restore(state)
         vars(self).update(rest)
@@ -187,7 +187,7 @@ class Replay:
             self._picks |= dict(zip(result["trials"], event.picks, strict=True))
             if result["until"] is not None:
                 self.next_due = min(result["until"], self.next_due or result["until"])
-        elif event.kind in ("tell", "cancel", "expire"):  # a late reward finds it in the database
+        elif event.kind in ("tell", "cancel", "expire"):
             self._picks.pop(event.request["trial"], None)
         self.number, self.hash, self.at = event.number, event.hash, event.at
         self.sound = True
@@ -219,7 +219,7 @@ class Replay:
             if not result["late"]:
                 self.learner.forget_pick(context, pick.arm)
             return
-        if result["late"]:  # so that it does not answer for another pick of the same kind
+        if result["late"]:  # or it answers for another pick
             self.learner.add_pending(context, pick.arm, eligible=pick.eligible)
         about = _about(request, corrected=trial in changes)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible, **about)
@@ -279,7 +279,7 @@ class Replay:
 
 
 class Draft:
-    """What calls add to a log and its tables, before it is written."""
+    """What calls add to a log and its tables."""
 
     def __init__(self, session: Session, connection: Connection) -> None:
         self.session, self.connection = session, connection
@@ -287,7 +287,7 @@ class Draft:
         self.base = replay.number, replay.hash
         self.events: list[codec.Event] = []
         self._trials: dict[int, dict[str, Any]] = {}
-        self._read: dict[int, dict[str, Any]] = {}  # raw, as in the table
+        self._read: dict[int, dict[str, Any]] = {}
         self._files: list[tuple[str, codec.Event, bytes]] = []
         self._stale: list[int] = []
         self._progress: dict[str, Any] = {}
@@ -376,12 +376,11 @@ class Draft:
         vars(self).update(own)
 
     def rewind_learner(self, mark: tuple[Any, ...], count: int = 0) -> None:
-        """Put the learner back to ``mark``, when the draft had so many events."""
         fixed = any(event.kind in _ARMS for event in self.events[count:])
         self.session.rewind(mark, possible=not fixed)
 
     def write(self, connection: Connection) -> bool:
-        """Write everything; return False, and write nothing, if the log has other events by now."""
+        """Write everything, or return False if the log has grown."""
         store = self.session.store
         if store.last_event(connection) != self.base:
             return False
@@ -405,7 +404,7 @@ class Draft:
         return True
 
     def _summary(self, connection: Connection) -> dict[str, Any]:
-        """Return how the campaign stands with the trials of the draft, which are written."""
+        """Return the summary with the trials written."""
         event, known = self.session.summary
         if event != self.base:
             return self.session.store.summary(connection)
@@ -420,7 +419,7 @@ def _count_open(rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 class Session:
-    """One process's view of a campaign: the store, and the learner up to some event."""
+    """One process's view of a campaign."""
 
     def __init__(self, store: Store, by: str | None = None) -> None:
         self.store = store
@@ -432,11 +431,11 @@ class Session:
         self._computing = 0.0
         self._wary = 0  # calls to come that expect others
         self._altered: list[int] = []
-        self.summary: tuple[Any, dict[str, Any]] = (None, {})  # the event it is of, and the summary
+        self.summary: tuple[Any, dict[str, Any]] = (None, {})  # its event, and the summary
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection after taking in all events there are, and leases that ran out."""
+        """Yield a connection after taking in all events and leases that ran out."""
         if self._group is not None:
             yield self._group.connection
             return
@@ -451,7 +450,7 @@ class Session:
             yield connection
 
     def run(self, work: Callable[[Draft], R]) -> R:
-        """Have ``work`` fill a draft and write it, again if the log grew; errors change nothing."""
+        """Have ``work`` fill a draft and write it, again if the log grew."""
         if self._group is not None:
             mark = self._group.mark()
             try:
@@ -462,7 +461,7 @@ class Session:
         attempt = 0
         while True:
             check_time()
-            # Where others are in the way all the time, somebody has to keep them out at last.
+            # At last, others are kept out.
             brief = self._wary > 0 and self._computing < _BRIEF
             alone = brief or attempt >= _ATTEMPTS
             self._wary, attempt = max(0, self._wary - 1), attempt + 1
@@ -475,16 +474,16 @@ class Session:
                 return result
 
     def _attempt(self, work: Callable[[Draft], R], *, alone: bool) -> tuple[bool, bool, Any]:
-        """Try a call; return whether it was written, if only leases ran out, and the result."""
+        """Try a call; return if it was written, if only leases ran out, and the result."""
         draft: Draft | None = None
         try:
-            # What is read need not be as of one moment: it counts if no event came meanwhile.
+            # Reads need not be as of one moment: they count if no event came meanwhile.
             with self.store.database.connected() as connection:
                 self._catch_up(connection)
                 with self.store.locked_on(connection) if alone else nullcontext():
                     if alone:
                         self._catch_up(connection)
-                    # Leases that ran out are written alone: they stay if the call raises.
+                    # Leases that ran out stay so if the call raises.
                     due = self._is_due(connection)
                     draft = Draft(self, connection)
                     mark, start = self.mark(), time.monotonic()
@@ -525,7 +524,7 @@ class Session:
         return self.replay, self.replay.mark()
 
     def rewind(self, mark: tuple[Any, ...], *, possible: bool) -> None:
-        """Put the learner back, or have it made again from the log if that is not possible."""
+        """Put the learner back, or have it read from the log."""
         self.replay, state = mark
         if possible:
             self.replay.rewind(state)
@@ -553,7 +552,7 @@ class Session:
         self.replay.next_due = self.store.next_due(draft.connection, draft.now())
 
     def close(self) -> None:
-        """Leave a snapshot for those who open the campaign next, and close all connections."""
+        """Leave a snapshot, and close all connections."""
         if self.replay.sound and self.replay.seconds > _AT_THE_END:
             with self.store.reading() as connection:
                 self._catch_up(connection)
@@ -600,7 +599,7 @@ class Session:
     def brought_up(
         self, connection: Connection, replay: Replay, changes: Changes, before: int
     ) -> Replay:
-        """Return what ``rebuilt`` returned with these changes, at the end of the log."""
+        """Return what ``rebuilt`` returned, at the end of the log."""
         self._connection = connection
         new = list(self.store.events(connection, replay.number))
         follows = not new or new[0].before == replay.hash
@@ -611,7 +610,7 @@ class Session:
         return replay
 
     def _catch_up(self, connection: Connection) -> None:
-        """Take in all events there are; read the log anew if it is not the one known."""
+        """Take in new events; start anew if the log is another."""
         self._connection = connection
         known = self.replay
         if known.sound:
@@ -625,7 +624,7 @@ class Session:
                     for event in new:
                         known.apply(event)
                     return
-        known.sound = False  # a backup may have been restored, or the server is another one
+        known.sound = False  # as after the restoring of a backup
         self.replay = self.rebuilt(connection, self.store.last_event(connection)[0])
 
     def _newest(self, connection: Connection) -> int:
@@ -658,7 +657,7 @@ class Session:
             patience = max(_SECONDS, _OF_WRITING * self._writing)
         if replay.seconds < patience and replay.since_snapshot < _MOST:
             return
-        with suppress(OSError, SQLAlchemyError):  # what calls did is written already
+        with suppress(OSError, SQLAlchemyError):
             with self.store.reading() as connection:
                 newest = self._newest(connection)
             if newest > replay.number - replay.since_snapshot:  # another process took one meanwhile
@@ -687,8 +686,8 @@ class Session:
 
 
 def _surplus(numbers: list[int]) -> list[int]:
-    """Return the snapshots to remove: all but the last two, and one for each halving before."""
-    # So a retraction of an early trial need not replay everything; early snapshots are small.
+    """Return snapshots to remove: all but the last two, and one per halving before."""
+    # Retractions of early trials then replay less; early snapshots are small.
     kept, wanted = set(numbers[-2:]), numbers[-1] // 2
     while wanted:
         kept.update([n for n in numbers if n <= wanted][-1:])

@@ -62,10 +62,10 @@ from contextgap.team.campaign.methods import check_name
 from contextgap.team.campaign.store import LARGEST
 from contextgap.team.campaign.values import speak_for
 
-SCOPES = ("read", "explore", "freeze", "admin")  # what a token may be good for
-REFRESH = 5.0  # seconds after which a token that was revoked is refused at the latest
+SCOPES = ("read", "explore", "freeze", "admin")  # of tokens
+REFRESH = 5.0  # seconds until a revoked token is refused
 _TOKENS = ("required", "none")
-_UNKNOWN = 0.2  # seconds between reads of the table for the sake of unknown tokens
+_UNKNOWN = 0.2  # seconds between reads of the table for unknown tokens
 _READING = ("GET", "HEAD", "OPTIONS")
 _CLIENTS = 10_000  # remembered at once
 
@@ -200,7 +200,7 @@ class RefusedError(Exception):
         status: int,
         detail: str,
         *,
-        error: str | None = None,  # what a client is to raise; None for one of its own
+        error: str | None = None,  # what clients raise, if not their own
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -218,7 +218,7 @@ class Token:
 
     name: str
     scopes: tuple[str, ...]
-    campaign: str | None  # the only one that it is good for; None for all
+    campaign: str | None  # None for all
     created: str
     until: str | None
     revoked: str | None
@@ -260,7 +260,7 @@ def create_token(
 
 
 def create_first_token(database: str | os.PathLike[str]) -> str | None:
-    """Make a token that may do everything, if there is no good one; return its secret, or None."""
+    """Make a token that may do everything, if none is good; return its secret."""
     where = Database(database)
     try:
         if any(token.good for token in read_tokens(where).values()):
@@ -301,7 +301,7 @@ def _rows(connection: sa.Connection) -> Sequence[sa.RowMapping]:
 
 @dataclass
 class Caller:
-    """Who sends a request, and how: ``headers`` have names in lower case."""
+    """Who sends a request; ``headers`` have names in lower case."""
 
     method: str
     address: str
@@ -324,7 +324,7 @@ class Caller:
 
 
 class Guard:
-    """Checks who sends a request. Tokens are kept in memory, and read anew now and then."""
+    """Checks who sends a request, with tokens in memory that are read anew now and then."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
@@ -332,7 +332,7 @@ class Guard:
         self._tokens: dict[str, Token] = {}
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "tokens")  # of its own: others may be busy
+        self._thread = ThreadPoolExecutor(1, "tokens")  # others may be busy
         self._allowed = {name.lower() for name in settings.allow_hosts}
 
     async def refresh(self) -> None:
@@ -341,7 +341,7 @@ class Guard:
         self._tokens = await loop.run_in_executor(self._thread, read_tokens, self._database)
 
     async def _refresh_after(self, asked: float) -> None:
-        """Read the table after some time; requests that come meanwhile share one read."""
+        """Read the table after some time, once for all who wait."""
         async with self._reading:
             if self._read_at < asked:
                 await asyncio.sleep(max(0.0, self._read_at + _UNKNOWN - time.monotonic()))
@@ -353,7 +353,6 @@ class Guard:
         return found if found is not None and found.good else None
 
     async def check(self, caller: Caller, scope: str, campaign: str | None) -> None:
-        """Raise unless a caller may do what needs a scope, on a campaign or on none."""
         if "authorization" not in caller.headers:
             if self._settings.needs_tokens:
                 raise _unauthorized("a token is needed: Authorization: Bearer ...")
@@ -426,7 +425,7 @@ class Rates:
             now = self._clock()
             left, at = self._buckets.pop(client, (self._burst, now))
             left = min(self._burst, left + (now - at) * self._rate)
-            wanted = min(count, self._burst)  # more than a full bucket is taken from a full one
+            wanted = min(count, self._burst)  # more are taken from a full bucket
             enough = left >= wanted
             self._buckets[client] = (left - wanted if enough else left, now)
             if len(self._buckets) > _CLIENTS:
@@ -442,7 +441,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-SLASH = "\x1f"  # stands for a slash in the name of a campaign or a policy; no name can have it
+SLASH = "\x1f"  # stands for a slash in a name; no name can have it
 CampaignName = Annotated[str, Path(description="The campaign's name.")]
 PolicyName = Annotated[str, Path(description="The policy's name.")]
 TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1, le=LARGEST)]
@@ -457,7 +456,7 @@ _PROBLEM = {
         "error": {"type": "string", "description": "The exception that Python code would get."},
     },
 }
-UNKNOWN_FIELD = "unknown_field"  # the type of the error about a field that a request does not have
+UNKNOWN_FIELD = "unknown_field"
 _SAID = {  # in the OpenAPI document, of each status
     400: "The body is not JSON.",
     401: "A token is needed, or the one given is not valid.",
@@ -471,13 +470,13 @@ _SAID = {  # in the OpenAPI document, of each status
 }
 _OF_FRAMEWORK = {404: "there is no such path", 405: "this path does not take that method"}
 _NOT_READ = object()
-_SMALL = 16_384  # bytes, up to which a thread would take longer to begin than reading takes
-# One, because decoding lets no other thread run: two would keep the event loop waiting for both.
+_SMALL = 16_384  # bytes that are read at once, which a thread would not make faster
+# One: decoding lets no other thread run.
 _THREAD = ThreadPoolExecutor(1, "reading bodies")
 
 
 class StrictRequest(Request):
-    """A request whose body is read strictly, and in a thread if it is large."""
+    """A request whose body is read strictly."""
 
     content: Any = _NOT_READ
 
@@ -500,7 +499,7 @@ class StrictRequest(Request):
         return found
 
     def allow_time(self, times: float | None) -> None:
-        """Let the request take so many times as long as others; None for ever."""
+        """Let the request take ``times`` as long as others; None for ever."""
         limit: asyncio.Timeout = self.scope["contextgap.limit"]
         more = (times or 0.0) - 1.0
         seconds = self.service.settings.deadline
@@ -514,7 +513,7 @@ class StrictRequest(Request):
                 raise RefusedError(
                     415, f"the content type must be application/json, got {kind or 'none'}"
                 )
-            self._body = await self._received()  # where the framework looks for it, too
+            self._body = await self._received()  # the framework looks there
             self.content = await self.read(strict_json, self._body)
         return self.content
 
@@ -548,7 +547,7 @@ class StrictRequest(Request):
 
 
 def _without_collector(make: Callable[..., R], *arguments: Any) -> R:
-    """Make something of many parts without looking for garbage, which takes most of the time."""
+    """Make many parts without looking for garbage, which takes most of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -608,14 +607,14 @@ class GuardedRoute(APIRoute):
             await request.service.guard.check(caller, self.scope_needed, names.get("campaign"))
             speak_for(None if caller.token is None else caller.token.name)
         if request.method == "POST":
-            await request.json()  # here: the framework would say less about what is wrong
+            await request.json()  # the framework would say less
             if self._keyed:
                 request.take_key()
         return request
 
 
 class DirectRoute(GuardedRoute):
-    """A guarded route with names and a body, for which the framework reads nothing: it is slow."""
+    """A guarded route for which the slow framework reads nothing."""
 
     methods: set[str]
     _body: type[BaseModel]
@@ -649,7 +648,7 @@ class Router(APIRouter):
         named = [Depends(_campaign_name)] if "{campaign}" in prefix else []
         super().__init__(prefix=prefix, route_class=kind, dependencies=named)
         if among is not None:
-            self.routes = among.routes  # in the order in which they are defined
+            self.routes = among.routes  # in order of definition
 
     def on(
         self, where: str, scope: str | None, example: Any = None, *errors: int, status: int = 200

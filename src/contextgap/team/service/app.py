@@ -70,10 +70,10 @@ from contextgap.team.service.page import Beliefs, Listening, Standings
 logger = logging.getLogger("contextgap.service")
 router = Router()
 _ENCODER = json.JSONEncoder(default=str)
-_PLAIN = re.compile(r"[!#-\[\]-~]+")  # ASCII without spaces, quotes and backslashes
+_PLAIN = re.compile(r"[!#-\[\]-~]+")  # nothing to quote
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
-_PATIENCE = 5.0  # seconds that the database may take to answer
+_PATIENCE = 5.0  # seconds for the database to answer
 _ABOUT = (
     "Every change takes a key, in the body or as the header Idempotency-Key: sent again with the "
     "same key, it happens once and gets the same answer. Errors are problem documents (RFC 9457)."
@@ -98,7 +98,7 @@ def _word(value: Any) -> str:
 
 
 class Log(logging.StreamHandler[TextIO]):
-    """Writes "json" or "text" lines; those of requests directly: a logger takes twice as long."""
+    """Writes "json" or "text" lines, those of requests directly: a logger is slow."""
 
     def __init__(self, kind: str, stream: TextIO) -> None:
         super().__init__(stream)
@@ -140,7 +140,7 @@ def start_log(kind: str, stream: TextIO) -> Log:
 
 
 class Metrics:
-    """Counts requests by route, so that names of campaigns do not make ever more series."""
+    """Counts requests by route: names of campaigns make no series."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Metrics:
 
 
 class _Watches(Collector):
-    """What watches over frozen policies know; as many series as policies are watched."""
+    """A few series for each watched policy."""
 
     def __init__(self, watched: Callable[[], Mapping[tuple[str, str], Watch]]) -> None:
         self._watched = watched
@@ -218,7 +218,7 @@ async def readyz(request: StrictRequest) -> Response:
     checked = loop.run_in_executor(service.health, check_database, service.vital)
     try:
         await asyncio.wait_for(checked, _PATIENCE)
-    except ValueError as error:  # of another release, or altered
+    except ValueError as error:
         raise busy(str(error)) from None
     return json_answer({"ok": True})
 
@@ -301,14 +301,13 @@ def _route(schemas: Mapping[str, Any], name: str, route: Mapping[str, Any]) -> s
     )
 
 
-_READERS = 16  # threads that read policies, names and what the page shows
+_READERS = 16
 _DAY = 86_400.0  # seconds
 _SAVING = 1.0  # seconds after which watches are saved
-_ROWS_AT_ONCE = 100.0  # seconds of rows that may be sent at once
-# Browsers take answers for what they are, and do not keep them.
+_ROWS_AT_ONCE = 100.0  # seconds of rows
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
-_LEFT = 499  # the status that proxies log when a client left
-_IDLE = 10.0  # seconds that a header, or the rest of a request that was answered, may take
+_LEFT = 499  # as proxies log it when a client left
+_IDLE = 10.0  # seconds for a header, or the rest of an answered request
 
 
 class Service:
@@ -316,7 +315,7 @@ class Service:
         self, database: str | os.PathLike[str], settings: Settings, log: TextIO | None = None
     ) -> None:
         self.log = None if log is None else start_log(settings.log, log)
-        # A connection for each thread. Those of tokens and health wait for no others.
+        # A connection for each thread; tokens and health have their own.
         threads = settings.campaigns + CREATING + REBUILDING + _READERS
         opened = Database(database, connections=threads)
         self.vital = Database(database)
@@ -330,7 +329,7 @@ class Service:
         self.campaigns_rate = Rates("new campaigns", new / _DAY, new)
         self.metrics = Metrics(self.hosting.waiting, self.hosting.watched)
         self.stopping = False
-        self.ended = True  # whether nothing is computed any more, after the end
+        self.ended = True
         self.standings = Standings(opened)
         self.beliefs = Beliefs(self.hosting, self.standings)
         self.listening = Listening(self.standings, lambda: self.stopping)
@@ -353,14 +352,14 @@ class ServiceApp(FastAPI):
             version=contextgap.__version__,
             summary="Campaigns over HTTP",
             openapi_url=None,
-            redirect_slashes=False,  # it would redirect to whatever Host a request names
+            redirect_slashes=False,  # to any Host a request names
             lifespan=_lifespan,
             exception_handlers=dict.fromkeys(
                 (HTTPException, RequestValidationError, Exception), _answer
             ),
         )
         self.state.service = self._service = service
-        # Not by include_router, which would have every request look for its route twice.
+        # include_router would look for every route twice.
         for each in (routes.most_used, routes.router, router, page.router):
             self.routes.extend(each.routes)
         self._direct = [route for route in self.routes if isinstance(route, DirectRoute)]
@@ -508,7 +507,7 @@ async def _refresh_tokens(service: Service) -> None:
 async def _keep_watches(service: Service) -> None:
     try:
         await service.hosting.restore_watches()
-    except Exception as error:  # when their policies are used, it is tried again
+    except Exception as error:  # it is tried again upon use
         logger.warning("cannot read watches", extra={"fields": {"why": str(error)}})
     while True:
         await asyncio.sleep(_SAVING)
@@ -520,7 +519,7 @@ async def _answer(_: Request, error: Exception) -> Response:
 
 
 class _Protocol(H11Protocol):
-    """A connection that is closed if it sends too slowly, too much, or if there are too many."""
+    """A connection that is closed if slow, large, or one too many."""
 
     connections: Any
     cycle: Any
@@ -530,7 +529,7 @@ class _Protocol(H11Protocol):
         self.idle_since, self._surplus = self.loop.time(), 0
         self._settings: Settings = self.config.app.state.service.settings  # type: ignore[union-attr]  # ours
         most = self._settings.connections
-        if hasattr(os, "sysconf"):  # databases and files need descriptors, too
+        if hasattr(os, "sysconf"):  # databases need descriptors, too
             most = min(most, max(16, os.sysconf("SC_OPEN_MAX") // 2))
         if len(self.connections) > most:
             opened = [each for each in self.connections if not each.transport.is_closing()]
@@ -545,7 +544,7 @@ class _Protocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.idle and self.conn.their_state is h11.SEND_BODY:
-            self._surplus += len(data)  # it was refused, and will not be read
+            self._surplus += len(data)  # it will not be read
             if self._surplus > self._settings.body:
                 self.transport.abort()
 
@@ -572,11 +571,11 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         gc.collect()
-        gc.freeze()  # what was imported stays; looking through it again and again takes time
+        gc.freeze()  # imports stay
         if not self.should_exit:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            await asyncio.to_thread(self._announce, where)  # it may write to the database
+            await asyncio.to_thread(self._announce, where)
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:
@@ -587,14 +586,14 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop, and end in any case: nothing that was not committed was promised."""
+        """End in any case: nothing uncommitted was promised."""
         super().handle_exit(sig, frame)
         last = threading.Timer(self._service.settings.grace, os._exit, (0,))
         last.daemon = True
         last.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._service.stopping = True  # streams end, or the server would wait for them
+        self._service.stopping = True  # or streams go on
         await super().shutdown(sockets)
 
 
@@ -604,7 +603,7 @@ def serve(
     """Listen, ``announce`` the address, and at a signal finish what runs and leave snapshots."""
     where = Database(database)
     try:
-        prepare(where)  # so that what is no database, or of a later release, is said at once
+        prepare(where)  # what is no database is said at once
     except (OSError, SQLAlchemyError):
         if where.is_file:  # a server may start later
             raise
@@ -621,13 +620,13 @@ def serve(
         server_header=False,
         http=_Protocol,
         ws="none",
-        backlog=128,  # as many are accepted at once, before those that are too many are closed
+        backlog=128,  # those beyond are closed once accepted
         timeout_graceful_shutdown=math.ceil(settings.grace / 3),
     )
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
+        signal.signal(number, signal.SIG_IGN)  # the server raises them afterwards
     server = _Server(config, service, announce)
-    with contextlib.suppress(SystemExit):  # of a server that cannot start
+    with contextlib.suppress(SystemExit):
         server.run()
     if not server.started:
         raise OSError(f"cannot listen at {settings.host}, port {settings.port}")

@@ -65,8 +65,8 @@ from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.routes import Body, Label, OneContext, check_size
 
 logger = logging.getLogger("contextgap.service")
-READ_EVERY = 0.5  # seconds between two reads of a log, to which other processes may add
-HEARTBEAT = 15.0  # seconds after which those who listen are sent a comment, if nothing happened
+READ_EVERY = 0.5  # seconds between reads of a log
+HEARTBEAT = 15.0  # seconds without news until listeners are sent a comment
 LISTENERS = 200
 # The content security policy of the page.
 ALLOWED = (
@@ -87,17 +87,16 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 
-# The most bins along time, the most single rewards, and the most arms with a colour of their own.
-# Where there are more arms, the ones picked least are drawn as one.
+# The most bins along time, single rewards, and arms with a colour of their own.
 BINS, POINTS, SHOWN = 120, 500, 8
 PAGE = 50
-_FINE = 2.0  # bins per square root of the number of trials, so that shares mean something
+_FINE = 2.0  # bins per root of the number of trials
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
 _CHANGES = ("tell", "cancel", "expire", "retract", "correct")
 _AT_ONCE = 500
-_BEHIND = 20_000  # changes, from which on reading everything anew is quicker
+_BEHIND = 20_000  # changes, beyond which all is read anew
 _STEPS = 240  # records of progress in one answer
-_SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
+_SHARE = 0.1  # of the time, for freezing
 _QUICK = 0.1  # seconds, up to which that does not matter
 _ARGUMENTS = 6  # named in an explanation
 _CAMPAIGNS = 32  # whose last belief is kept
@@ -113,10 +112,10 @@ own = Router("/page/campaigns/{campaign}", among=router)
 
 
 class Counted(NamedTuple):
-    """All trials up to an event: entry ``i`` of an array is about trial ``i + 1``."""
+    """All trials up to an event, one per entry."""
 
     event: int
-    arms: tuple[str, ...]  # JSON texts, in the order in which they were first tried
+    arms: tuple[str, ...]  # as JSON
     arm: NDArray[np.int32]  # places among these
     state: NDArray[np.int8]  # places in STATES
     reward: FloatArray  # NaN before it is told
@@ -173,7 +172,7 @@ class Counted(NamedTuple):
         return sorted(np.argsort(-picks, kind="stable")[: SHOWN - 1].tolist())
 
     def told_order(self, places: Sequence[int]) -> list[int | None]:
-        """Return the numbers of trials by their places among the rewards that count, as told."""
+        """Return the numbers of trials by their places among rewards, as told."""
         (told,) = np.nonzero(self.are("told"))
         order = told[np.lexsort((told, self.told_by[told]))] + 1
         return [int(order[place]) if place < len(order) else None for place in places]
@@ -213,7 +212,7 @@ def _means(
 
 
 class Standing:
-    """How one campaign stands, for all threads; what an event led to is kept until the next."""
+    """How a campaign stands, for all threads; kept until the next event."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -329,7 +328,7 @@ class Standing:
         text: str = "",
         before: int | None = None,
     ) -> dict[str, Any]:
-        """Return trials before a number, the newest first; ``next`` is the next ``before``."""
+        """Return trials before a number, the newest first, and the next ``before``."""
         check_states(states)
         for called, each in {"arm": arm, "text": text}.items():
             if each is not None and "\0" in each:
@@ -383,7 +382,7 @@ class Standings:
 
 @dataclass
 class Belief:
-    """A learner's rule as of an event, and the seconds that were spent on it."""
+    """A learner's rule as of an event, and the seconds spent on it."""
 
     event: int
     policy: Policy | None  # None before the first reward
@@ -444,7 +443,7 @@ class Belief:
         }
 
     def why(self, context: Any, against: Any) -> dict[str, Any]:
-        """Return the arms at a context, best first, and why; trials by places among the rewards."""
+        """Return the arms at a context, best first, and why."""
         policy = self.rule
         explained = None
         if len(policy.arms) > 1:
@@ -461,7 +460,7 @@ class Belief:
 
 
 class Beliefs:
-    """The last belief of each campaign's learner; ones that take long are used for a while."""
+    """The last belief of each campaign's learner, used longer if it takes long."""
 
     def __init__(self, hosting: Hosting, standings: Standings) -> None:
         self._hosting, self._standings = hosting, standings
@@ -483,7 +482,7 @@ class Beliefs:
 
 
 def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
-    _ = campaign.arms  # takes in what happened, which has to be done anyway
+    _ = campaign.arms  # takes in what happened
     start = time.monotonic()
     learner = campaign.learner()
     policy = learner.freeze() if any(learner.counts.values()) else None
@@ -684,12 +683,12 @@ async def events(request: StrictRequest) -> Response:
 
     request.allow_time(None)
     stream = await service.listening.listen(campaign, check)
-    at_once = {"X-Accel-Buffering": "no"}  # so that nginx does not collect them
+    at_once = {"X-Accel-Buffering": "no"}  # for nginx
     return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
 
 
 class Listening:
-    """Sends the number of the last event to listeners, who share the reads of a log."""
+    """Sends listeners the number of the last event; they share reads of a log."""
 
     def __init__(self, standings: Standings, stopping: Callable[[], bool]) -> None:
         self._standings = standings
@@ -718,7 +717,7 @@ class Listening:
                 if event != said or time.monotonic() >= at + HEARTBEAT:
                     try:
                         await check()
-                    except Exception:  # the token was revoked; the next request says so
+                    except Exception:  # the token was revoked
                         return
                     new = f'event: log\ndata: {{"event": {event}}}\n\n'
                     yield ": nothing new\n\n" if event == said else new

@@ -72,7 +72,7 @@ _SEVERAL = {"anyOf": [{"type": "array", "items": _ONE}, _TABLE]}
 _LABEL = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]}
 _LABELS = {"type": "array", "items": _LABEL}
 
-# Read by the campaign itself, whose errors say more than a schema's.
+# Read by the campaign, whose errors say more than a schema's.
 OneContext = Annotated[Any, WithJsonSchema(_ONE)]
 Contexts = Annotated[Any, WithJsonSchema({"anyOf": [*_ONE["anyOf"], *_SEVERAL["anyOf"]]})]
 Table = Annotated[Any, WithJsonSchema(_SEVERAL)]
@@ -293,7 +293,7 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tables_of(settings: Mapping[str, Any]) -> list[Any]:
-    """Return the parts of settings whose size is to be checked before they are read."""
+    """Return the parts of settings that have a size."""
     features, columns = settings.get("features"), settings.get("columns")
     by_arm = isinstance(features, Mapping) and "table" not in features
     return [list(features.values()) if by_arm else features, columns]  # type: ignore[union-attr]  # a mapping
@@ -317,16 +317,16 @@ most_used = Router("/v1/campaigns", DirectRoute)
 own = Router("/v1/campaigns/{campaign}", among=router)
 frozen = Router("/v1/campaigns/{campaign}/policies/{policy}", among=router)
 direct = Router("/v1/campaigns/{campaign}", DirectRoute, most_used)
-_FEW_RECOMMENDED = 16  # contexts, up to which a thread would take longer to begin than answering
+_FEW_RECOMMENDED = 16  # contexts answered without a thread
 _FEW = 64  # contexts, up to which an ask or a tell is brief
-_SURELY = 0.2  # of the deadline, up to which the last ask says that the next one is in time
-_PROBES = 8, 32  # contexts asked for to see how long an ask takes
-_TUNING = 20  # times as long as other requests a tuning may take
-_PAGE, _MOST = 1000, 10_000  # trials in one answer, if not said otherwise and at most
+_SURELY = 0.2  # of the deadline: the next ask is in time if the last one was in this
+_PROBES = 8, 32  # contexts asked for to see how long that takes
+_TUNING = 20  # times as long as other requests
+_PAGE, _MOST = 1000, 10_000  # trials in one answer, usually and at most
 
 _CHANGE = 400, 404, 409, 422  # how a change may be refused
 _ENTRY = *_CHANGE, 413  # where it has contexts
-_ASKED = 400, 404, 413, 422  # and how a question with contexts may be
+_ASKED = 400, 404, 413, 422  # how a question may be
 _BYTES = "the file's bytes"
 _FROZEN = {
     "name": "first flight",
@@ -478,7 +478,7 @@ async def recommend_by(request: StrictRequest, policy: PolicyName, body: Recomme
         return json_answer(_labels_json(found.recommend(contexts, arms=arms)))
 
     few = check_size(request, body.contexts) <= _FEW_RECOMMENDED
-    if few and watch is None:  # which somebody else may be busy with
+    if few and watch is None:  # it may be busy
         return recommend()
     return await asyncio.to_thread(recommend)
 
@@ -598,10 +598,7 @@ async def ask(request: StrictRequest, body: Ask) -> Response:
 
 
 def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
-    """Raise if an ask would take longer than a request may.
-
-    A copy of the learner is asked for a few contexts, and for some more, to see what each takes.
-    """
+    """Raise if an ask would take too long, by asking a copy for few contexts."""
     seconds = []
     given = "contexts" if how["pool"] is None else "pool"
     for few in _PROBES:
@@ -766,7 +763,7 @@ async def status(
     def call(found: Campaign) -> Any:
         standing = found.status(fresh=fresh)
         counts = [{"arm": encode_label(a), "count": n} for a, n in standing.rewards.items()]
-        return {**standing.describe(), "rewards": counts}  # arms keep their types
+        return {**standing.describe(), "rewards": counts}
 
     return await request.answer(call)
 
