@@ -33,7 +33,7 @@ _PLACES = {
 
 
 class _Commands(UserDict[str, Any]):
-    """Commands by name, each of which loads what it needs when it is first used."""
+    """Commands by name, loaded when first used."""
 
     def __getitem__(self, name: str) -> Any:
         if isinstance(found := super().__getitem__(name), str):

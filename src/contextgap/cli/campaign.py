@@ -95,7 +95,6 @@ class Changing(Place):
 
 @contextmanager
 def opened(place: Place) -> Iterator[Any]:
-    """Yield a campaign; errors a user can do something about become one line."""
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
@@ -113,7 +112,6 @@ def opened(place: Place) -> Iterator[Any]:
 
 @contextmanager
 def database_complaints() -> Iterator[None]:
-    """Turn errors a user can fix into one line, also those of the database."""
     with complaints():
         try:
             from sqlalchemy.exc import SQLAlchemyError
@@ -340,7 +338,7 @@ def freeze_command(
     """Freeze a policy, and keep it in the campaign."""
     with opened(place) as current:
         safe = None if fallback is None else read_arm(fallback, current)
-        _check_file(output, place.database)  # first: what is frozen stays frozen
+        _check_file(output, place.database)  # what is frozen stays frozen
         current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
         found = _given(current, name, output)
     yield from _show(name, *found)
@@ -360,7 +358,7 @@ def policy_command(
 
 
 def _check_file(output: Path | None, database: str) -> None:
-    """Raise if a policy cannot be written, or would replace the campaign's own database."""
+    """Raise if a policy cannot be written there."""
     if output is not None:
         from contextgap.team.campaign.database import Database
 
@@ -383,7 +381,7 @@ def _show(name: str, policy: Any, known: Any) -> Iterator[Any]:
 
 
 def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any:
-    """Return a context from name=value words, or from cells alone; ``kinds`` says what they are."""
+    """Return a context from name=value words, or from cells alone."""
     kinds = kinds or {}
     for word in words:
         if word.startswith("-") and to_number(word) is None:
@@ -414,7 +412,6 @@ def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
 
 
 def read_cell(word: str, kind: Kind | None = None) -> Any:
-    """Return a number, a missing value or text; what is a category or a date is no number."""
     number = None if isinstance(kind, Category | Date) else to_number(word)
     return word.strip() or None if number is None else number
 
@@ -465,7 +462,7 @@ def _text(cell: Any) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how cells begin that are no plain text
 
 ContextsFile = Annotated[
     Path | None, typer.Option(help="Try the first rows of this file, a context per row.")
@@ -808,7 +805,7 @@ def create_token_command(
     with _maintained(database, _TOKENS) as (where, access):
         secret = access.create_token(where, name, scopes, campaign, days)
     yield {"name": name, "token": secret}
-    typer.echo(secret)  # also where --quiet is wanted: it is shown once
+    typer.echo(secret)  # shown once, also if --quiet
 
 
 @token_app.add("list")

@@ -34,9 +34,9 @@ from contextgap.policy import Policy
 from contextgap.tables.eligible import Mask
 
 _SELF_TEST_CONTEXTS = 200
-_TRIES = 8  # sizes to try until an export has as many bytes as allowed
+_TRIES = 8  # sizes to try
 _ENOUGH = 0.97  # or almost as many
-_ELIGIBLE = 0.6  # share of the arms that random masks make eligible
+_ELIGIBLE = 0.6  # share of arms in random masks
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Exports:
         with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
             onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
             trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
-            with warnings.catch_warnings(action="ignore"):  # of what is not kept
+            with warnings.catch_warnings(action="ignore"):
                 graph, code = trial.write(policy, contexts)
         return max(graph.size if graph else 0, code.rom_bytes if code else 0)
 
@@ -159,7 +159,7 @@ def _compressed(
             limit = (low + high) // 2
         try:
             made, size = attempt(limit)
-        except ValueError:  # too little even for a policy without points
+        except ValueError:  # too little without any points
             low = limit
             continue
         smallest = min(size, smallest)
@@ -335,7 +335,7 @@ def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Any, st
         return GraphPolicy(path, threads=1), "ONNX by onnxruntime"
     except (ImportError, OSError, ValueError):
         raise
-    except Exception as error:  # onnxruntime's own, which have no common base
+    except Exception as error:  # onnxruntime's own errors have no base
         raise ValueError(f"{path} cannot be read as ONNX: {error}") from None
 
 

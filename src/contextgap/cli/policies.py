@@ -209,7 +209,7 @@ def read_contexts(policy: Policy, path: Path) -> Any:
 
 
 def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
-    """Return a table's contexts as a policy's kernel takes them; errors name the file."""
+    """Return a table's contexts for the kernel; errors name the file."""
     table = _table(sheet, policy)
     try:
         return Encoded(policy.state.read(table)[0], policy.state.schema)
@@ -368,9 +368,9 @@ def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
 def _in_threads(
     answer: Callable[[Sheet], Answers], sheets: Iterable[Sheet]
 ) -> Iterator[tuple[Sheet, Answers]]:
-    """Yield tables and their answers in order, while the next ones are read and answered."""
+    """Yield tables and their answers in order, while others are read and answered."""
     waiting: deque[tuple[Sheet, Future[Answers]]] = deque()
-    from contextgap.studies.experiments.tasks import one_thread  # slow to load
+    from contextgap.studies.experiments.tasks import one_thread
 
     with one_thread(), ThreadPoolExecutor(CORES) as pool:
         for sheet in sheets:
@@ -442,7 +442,7 @@ def _written(
 
 
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
-    """Return names that no column has; other names stay if only ``status`` is taken."""
+    """Return names that no column has; the others stay if only ``status`` is taken."""
     own, taken = list(answers), set(columns)
     renamed = {"status"} if taken & set(own) == {"status"} else set(own)
     added = own
@@ -461,7 +461,7 @@ def _text(file: IO[str], separator: str | None = None) -> Write:
             writer = csv.writer(file, delimiter=separator or sheet.separator or ",")
             header.extend(sheet.columns)
             writer.writerow([*header, *_names(header, answers)])
-        cells = map(sheet.cells_of, header)  # another file may have them in another order
+        cells = map(sheet.cells_of, header)  # perhaps in another order
         added = list(answers.values())
         if sheet.decimal_comma and separator is None:
             added = [
@@ -477,7 +477,7 @@ def _text(file: IO[str], separator: str | None = None) -> Write:
 
 
 def _parquet(file: IO[bytes], kept: Mapping[str, Any], arms: Sequence[Label]) -> Iterator[Write]:
-    """Give what writes the same columns as row groups; all that has no type is text."""
+    """Give what writes row groups; what has no type is text."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
     types = {"arm": _arm_type(arrow, arms), "regret_bound": arrow.float64()}
     writer = None
@@ -511,7 +511,7 @@ def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
 
 
 def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]:
-    """Return the types of columns of Parquet files, or of ``numbers``; 007 in text is not 7."""
+    """Return the types of columns; 007 in text is not 7."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
     if any(suffix_of(path) not in PARQUET for path in files):
         return dict.fromkeys(numbers, arrow.float64())
@@ -538,7 +538,7 @@ def _array(arrow: Any, cells: list[Any], kind: Any, decimal_comma: bool) -> Any:
 
 
 def _json(file: IO[str]) -> Iterator[Write]:
-    """Give what writes answers as an array of objects, as ``print_json`` would write it whole."""
+    """Give what writes an array of objects, as ``print_json`` would."""
     before = "["
 
     def write(_: Sheet, answers: Answers) -> None:
@@ -726,7 +726,7 @@ def learn_command(
 
 @contextmanager
 def from_standard_input(log: list[str]) -> Iterator[list[Path]]:
-    """Give the files that are named; one for what comes from the standard input, if that is."""
+    """Give the named files, or one with the standard input."""
     if log != ["-"]:
         yield files_named(log)
         return

@@ -155,7 +155,7 @@ def select_command(
         phases() as watch,
         workers(jobs, dask) as executor,
     ):
-        scenarios = [load(path) for path in folders]  # all first: mistyped folders are noticed now
+        scenarios = [load(path) for path in folders]  # so that mistyped folders are noticed now
         titles = [scenario.name for scenario in scenarios]
         for title in titles:
             if titles.count(title) > 1:
@@ -256,7 +256,7 @@ def _show_study(title: str, rows: DataFrame, unit: str) -> None:
 
 
 def _change(row: dict[Any, Any]) -> str:
-    """Return by how many percent regret differs from uniform exploration's; nothing for its own."""
+    """Return how much regret differs from uniform exploration's; nothing for its own."""
     if row["method"] == YARDSTICK and not row["choose"]:
         return ""
     value, error = 100 * row["regret_change"], 100 * row["regret_change_error"]
@@ -271,7 +271,7 @@ def _with_error(value: float, error: float, form: str, error_form: str) -> str:
 
 
 def _short(value: float) -> str:
-    """Return three significant digits, without an exponent where people write none."""
+    """Return three digits, without an exponent where people write none."""
     return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
@@ -289,7 +289,7 @@ def ship(
     c: Path | None,
     load: Callable[[Path], Scenario],
 ) -> Iterator[Any]:
-    """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
+    """Learn a selector, or load the one at ``place``; export and ask it."""
     with phases() as watch:
         instances = None
         if (place / DESCRIPTION).is_file():
@@ -303,7 +303,7 @@ def ship(
                 instances = selector.read(instance)
         else:
             scenario, home = load(place), folder
-            if instance is not None:  # before the work, so that mistakes are found before it
+            if instance is not None:  # mistakes are found before the work
                 instances = read_instances(instance, known_preparation(scenario))
             selector = learn_selector(scenario, progress=watch(scenario.name), **how)
             selector.save(folder)
@@ -382,4 +382,4 @@ def _show(selector: Selector, answers: Sequence[dict[str, Any]]) -> None:
 
 
 def _factor(loss: float) -> float:
-    return 10.0**loss if loss < 300 else math.inf  # beyond, there is no such float
+    return 10.0**loss if loss < 300 else math.inf  # no float is larger

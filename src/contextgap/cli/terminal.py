@@ -212,7 +212,7 @@ _LONG = 10.0  # seconds
 
 
 class _Console:
-    """A console of rich, which is slow to load, when first used."""
+    """A console of rich, loaded when first used."""
 
     quiet = False
 
@@ -230,13 +230,13 @@ class _Console:
         return getattr(self._console, name)
 
     def print(self, *things: Any, markup: bool = False, soft_wrap: bool = True, **how: Any) -> None:
-        """Print text as it is unless told otherwise, and unless nobody wants to see it."""
+        """Print text, without markup unless told otherwise."""
         if not self.quiet:
             self._console.print(*things, markup=markup, soft_wrap=soft_wrap, **how)
 
 
 out = _Console(stderr=False)
-# Progress and errors go to the error stream, so that output can be piped.
+# So that output can be piped.
 err = _Console(stderr=True)
 
 
@@ -246,11 +246,11 @@ def command_line() -> str:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
-    sys.stdout.flush()  # a service goes on, and a program waits for its address
+    sys.stdout.flush()  # a service goes on
 
 
 def plain(value: Any) -> Any:
-    """A value in JSON's own types; what is not a number there, such as NaN, becomes null."""
+    """A value in JSON's own types; NaN becomes null."""
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -269,14 +269,14 @@ def print_table(
     unbroken: Sequence[str] = (),
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table; numbers to three digits and right, text folded last if ``unbroken``."""
+    """Print a table, numbers to three digits."""
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = header in right or any(isinstance(row[place], int | float) for row in rows)
-        # Not cut off: the end of a long name may be all that distinguishes it.
+        # Not cut off: names may differ at their ends.
         table.add_column(
             header,
             justify="right" if numeric else "left",
@@ -284,13 +284,13 @@ def print_table(
             no_wrap=header in unbroken,
         )
     for row in rows:
-        # Escaped: units in brackets, as in "speed [rpm]", are not markup.
+        # Units in brackets are no markup.
         table.add_row(*(f"{x:.3g}" if isinstance(x, float) else escape(str(x)) for x in row))
     out.print(table, soft_wrap=False)
 
 
 class Phases:
-    """The progress of each phase of a long piece of work, and the seconds that each took."""
+    """Progress of phases, and the seconds of each."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet or out.quiet
@@ -304,7 +304,7 @@ class Phases:
         return spent
 
     def __call__(self, phase: str) -> Callable[[int, int], None]:
-        """Begin a phase; return what to call with the numbers of finished and of all pieces."""
+        """Begin a phase; return what takes how many pieces are done, and of how many."""
         self._begun.append((phase, time.perf_counter()))
         if self._quiet:
             return lambda done, total: None  # noqa: ARG005  # nothing is shown
@@ -328,7 +328,7 @@ def _lines(phase: str) -> Callable[[int, int], None]:
 
 @contextmanager
 def phases(quiet: bool = False) -> Iterator[Phases]:
-    """Show progress while the block runs, unless ``quiet``: bars in a terminal, else lines."""
+    """Show progress: bars in a terminal, else lines."""
     try:
         yield Phases(quiet)
     except BaseException:
@@ -338,7 +338,7 @@ def phases(quiet: bool = False) -> Iterator[Phases]:
 
 
 class Forecast:
-    """Says how long work on rows takes, if long, when so many first pieces are done."""
+    """Says how long work takes, if long, after so many pieces."""
 
     def __init__(self, total: int, pieces: int) -> None:
         self._total, self._left, self._start = total, pieces, time.perf_counter()
@@ -353,7 +353,7 @@ class Forecast:
 
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130."""
+    """Turn errors a user can fix into a line and exit code 2, Ctrl-C into 130."""
     try:
         yield
     except KeyboardInterrupt:
@@ -361,7 +361,7 @@ def complaints(resume: str | None = None) -> Iterator[None]:
         if resume:
             err.print(resume)
         raise typer.Exit(130) from None
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # such as head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except MemoryError as error:

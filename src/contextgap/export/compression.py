@@ -44,14 +44,14 @@ __all__ = ["CompressionReport", "CurveRow", "compress", "rom_bytes"]
 
 _JITTER = 0.1
 _EVERY = 4
-_MOST_FITTED = 4500  # contexts to fit at; the normal equations take time in proportion
+_MOST_FITTED = 4500
 _FEWEST = 8
 _LEVELS = 0.003  # τ
 _NORM = 2e-3  # μ per reference context and unit of prior variance
-_CLOSE = 2.0  # arms up to so many usual margins below the deployed one are close to it
-# A candidate whose share of the matrix's diagonal left is below this is a combination of others.
+_CLOSE = 2.0  # usual margins below the deployed arm, up to which arms are close
+# Below this share of its diagonal, a candidate is a combination of others.
 _SINGULAR = 1e-10
-# Of the observed contexts, so many at most may become points: their matrix has to fit in memory.
+# Observed contexts that may become points: their matrix has to fit in memory.
 _MOST = 6000
 _GAP = ((HighestMean(), "mean"), (SmallestGap(), "mean"))
 WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
@@ -271,7 +271,7 @@ def _unchanged(policy: Policy, layout: Layout) -> CompressionReport:
 def read_sample(
     policy: Policy, contexts: Any, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the contexts at which decisions shall change least, and others to measure that at."""
+    """Return the contexts to fit at, and those held out."""
     if contexts is None:
         layout = policy.state.schema.layout
         observed = policy.state.model.deployed().observed.contexts
@@ -300,7 +300,7 @@ def read_sample(
 
 
 class Decided(NamedTuple):
-    """What a policy decides at m contexts, and what it believes there."""
+    """What a policy decides and believes at m contexts."""
 
     contexts: FloatArray
     arm: IntArray  # the indices of the arms recommended
@@ -331,7 +331,7 @@ def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
 
 
 def targets(decided: Decided, fitted: str) -> FloatArray:
-    """Return the functions of the context to fit, one per arm, whose highest is the decision."""
+    """Return the functions to fit, one per arm, whose highest is the decision."""
     # These are the upper bounds, or the means. Where the arm with the highest mean is not the one
     # deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
     # above it are lowered, to the same level, and half a usual margin apart.
@@ -341,7 +341,7 @@ def targets(decided: Decided, fitted: str) -> FloatArray:
     apart = 0.25 * usual_margin(decided.mean)
     for row in np.flatnonzero(decided.mean.argmax(axis=1) != decided.arm):
         means, arm = moved[row], decided.arm[row]
-        # Where raising one number and lowering those above it costs least in squares.
+        # Where raising one and lowering those above costs least in squares.
         pooled = np.cumsum([means[arm], *np.sort(means[means > means[arm]])[::-1]])
         level = (pooled / np.arange(1, len(pooled) + 1)).max()
         np.minimum(means, level - apart, out=means)
@@ -350,12 +350,12 @@ def targets(decided: Decided, fitted: str) -> FloatArray:
 
 
 def usual_margin(values: FloatArray) -> float:
-    """Return the median difference between the best two arms; 1 if there is none to speak of."""
+    """Return the median difference between the best two arms."""
     if values.shape[1] < 2 or not len(values):
         return 1.0
     best = np.sort(values, axis=1)[:, -2:]
     difference = best[:, 1] - best[:, 0]
-    # Where most contexts are ties, the median says nothing about those that are not.
+    # Of many ties the median says nothing.
     return float(np.median(difference)) or float(difference.max()) or 1.0
 
 
@@ -394,7 +394,7 @@ def normal_equations(
         rhs[left] = values[a].T @ pulled[:, a] + wanted_there[left] @ in_norm[a]
         for b, right in enumerate(own[a:], start=a):
             between = importance[:, a, b]
-            rows = np.flatnonzero(between)  # most contexts concern few pairs of arms
+            rows = np.flatnonzero(between)  # few, mostly
             block = values[a][rows].T @ (between[rows, None] * values[b][rows])
             block += in_norm[a, b] * kernel(candidates[left], candidates[right])
             matrix[np.ix_(left, right)] = block
@@ -403,7 +403,7 @@ def normal_equations(
 
 
 def _importance(wanted: FloatArray, deployed: IntArray) -> FloatArray:
-    """The quadratic form in the arms' errors at each context, shape (m, arms, arms)."""
+    """The quadratic form in the arms' errors, shape (m, arms, arms)."""
     rows, arms = np.arange(len(wanted)), wanted.shape[1]
     far = _CLOSE * usual_margin(wanted)
     close = far**2 / (far**2 + (wanted[rows, deployed][:, None] - wanted) ** 2)
@@ -482,7 +482,7 @@ def refitted(
     arm: IntArray,
     weights: FloatArray,
 ) -> Policy:
-    """Return a policy whose means are prior + weights·k(points, x)."""
+    """Return a policy whose means are prior + weights·k."""
     # The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They
     # were never observed, so nothing is promised any more (``Rules.tuned_on_rewards``). ``arm``
     # holds the points' arms as indices into ``policy.arms``.
@@ -516,7 +516,7 @@ def make_candidates(
     most_per_arm: int | None,
     rng: np.random.Generator,
 ) -> Iterator[Candidate]:
-    # The contexts observed of arms in use, arm after arm.
+    # Of arms in use, arm after arm.
     model = policy.state.model.deployed()
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(policy.state.active)] = np.arange(len(policy.state.active))

@@ -29,9 +29,9 @@ from contextgap.kernels.categories import weights
 from contextgap.kernels.warped import Warp
 from contextgap.tables.schema import TableSchema
 
-# From here on axes of these operators are an input; before, an attribute.
+# Where the axes of an operator become an input.
 _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}
-# Below this a bandwidth's square is too close to zero; as the kernels themselves have it.
+# Bandwidths with too small a square, as for kernels.
 _TINY = 1e-20
 
 
@@ -47,7 +47,7 @@ def _operator(name: str) -> Callable[[Value, Operand], Value]:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A value that a graph computes; arithmetic with it adds nodes, and constants for numbers."""
+    """A computed value; arithmetic adds nodes, and constants for numbers."""
 
     graph: GraphBuilder
     name: str
@@ -85,7 +85,7 @@ class Value:
         return self.node("Cast", to=self.graph.type_code(dtype))
 
     def over_rows(self, operator: str) -> Value:
-        """Return a reduction of every column, shape (1, batch)."""
+        """Return a reduction of columns, shape (1, batch)."""
         if self.graph.opset >= _AXES_ARE_AN_INPUT[operator]:
             return self.node(operator, [0], keepdims=1)
         return self.node(operator, axes=[0], keepdims=1)
@@ -111,7 +111,7 @@ class GraphBuilder:
         return Value(self, name)
 
     def real(self, values: ArrayLike, setting: str | None = None) -> Value:
-        """Return a constant of the graph's real type; a ``setting`` must not round to zero."""
+        """Return a real constant; a ``setting`` must not round to zero."""
         exact = np.asarray(values, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
             rounded = exact.astype(self.dtype)
@@ -170,7 +170,7 @@ class GraphBuilder:
         if key not in self._names:
             name = self._names[key] = f"constant{len(self._names)}"
             tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-            tensor.dims[:] = array.shape  # ascontiguousarray makes a vector of a scalar
+            tensor.dims[:] = array.shape  # of a scalar, no vector
             self.initializers.append(tensor)
         return Value(self, self._names[key])
 
@@ -183,7 +183,7 @@ def spread_rows(graph: GraphBuilder, rows: Value, table: TableSchema) -> Value:
     numbers = spread_numbers(table)
     groups = [(how, [each for each in numbers if each.how is how]) for how in How]
     stacked = graph.stack([_part(graph, rows, how, own) for how, own in groups if own])
-    # Numbers come out by what becomes of them; kernels have them by column.
+    # Kernels have them by column.
     order = sorted(range(len(numbers)), key=lambda place: numbers[place].how.value)
     places = np.argsort(order)
     if (places == np.arange(len(places))).all():
@@ -199,10 +199,10 @@ def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber
     by = graph.real([[each.by] for each in numbers])
     found = values
     if how in (How.COSINE, How.SINE):
-        # The remainder is exact, while float32 keeps little of a date in turns.
+        # The remainder is exact; float32 keeps little of a date in turns.
         angle = values.node("Mod", by, fmod=1) / by * (2 * np.pi)
         found = angle.node("Cos" if how is How.COSINE else "Sin")
-    elif how is How.CODE:  # those of no level are made one; infinities stay
+    elif how is How.CODE:  # unknown ones become one
         whole = values.equals(values.node("Floor"))
         negative = values < 0.0
         is_level = whole & (values < by) & ~negative
@@ -282,7 +282,7 @@ class KernelGraph:
         while isinstance(inner, kernels.Scaled):
             factor *= inner.factor
             inner = inner.kernel
-        # onnxruntime would join a product of matrices and a factor, and round the factor to float.
+        # onnxruntime would round the factor of a product of matrices to float.
         if isinstance(inner, kernels.Linear):
             return self._linear(inner, factor)
         if isinstance(inner, kernels.Constant):
@@ -332,7 +332,7 @@ class KernelGraph:
         return reduce(add, parts)
 
     def _standardised(self, kernel: kernels.Linear) -> Value:
-        """The contexts minus a linear kernel's centre, over its unit; codes are left out."""
+        """The contexts minus the centre, over the unit, without codes."""
         if kernel.plain:
             return self._warped
         graph, count = self._graph, self.support.shape[1] - kernel.categories
@@ -366,7 +366,7 @@ class KernelGraph:
         return squared / bandwidth / bandwidth
 
     def _squared_distance(self, support: FloatArray, contexts: Value, unlike: FloatArray) -> Value:
-        """Squared distances of rows and columns; ``unlike`` of codes that differ, by category."""
+        """Squared distances; ``unlike`` are those of codes that differ."""
         columns = enumerate(support[:, : support.shape[1] - len(unlike)].T)
         differences = (contexts[j : j + 1] - column[:, None] for j, column in columns)
         codes = [self._codes(np.zeros(len(unlike)), unlike)] if len(unlike) else []
@@ -375,7 +375,7 @@ class KernelGraph:
         return found
 
     def _codes(self, same: FloatArray, differ: FloatArray) -> Value:
-        """The sum over all categories of one number where codes are the same, else of another."""
+        """The sum over categories of one number where codes are the same, else of another."""
         parts, first = [], self.support.shape[1] - len(same)
         for j, (equal, unlike) in enumerate(
             zip(same.tolist(), differ.tolist(), strict=True), first
@@ -385,11 +385,11 @@ class KernelGraph:
         return reduce(add, parts)
 
     def _decay(self, squared: Value) -> Value:
-        """exp(−squared/2), no smaller than the kernels themselves let it be."""
+        """exp(−squared/2), limited as in the kernels."""
         return (squared * -0.5).node("Max", -self._least_exponent(300.0)).node("Exp")
 
     def _least_exponent(self, exponent: float) -> float:
-        """The kernel's own limit; for float32, whose smallest normal number is exp(−87.3), less."""
+        """The kernel's limit; for float32, with exp(−87.3) its smallest, less."""
         return exponent if self._graph.dtype == np.float64 else min(exponent, 87.0)
 
     def _each(self, value: float | Sequence[float]) -> FloatArray:

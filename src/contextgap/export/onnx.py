@@ -54,11 +54,11 @@ OLDEST_OPSET = 12
 PREFIX = "contextgap."  # of the keys of metadata
 # Protocol buffers, of which an ONNX file is one, end here.
 _LARGEST_FILE = 2**31 - 1
-_COMPARED = 200  # contexts that are rounded, to see whether decisions change
-# Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
+_COMPARED = 200  # contexts to round
+# Numbers per value and run: 2 MB, which caches hold.
 _BLOCK = 2**18
-_ELIGIBLE = "eligible"  # the graph's input of truth values, shape (batch, arms)
-# Rows of L⁻¹ multiplied at once: fewer leave out more zeros, more make for better products.
+_ELIGIBLE = "eligible"  # the input of shape (batch, arms)
+# Rows of L⁻¹ multiplied at once: fewer leave out more zeros.
 _PANEL = 128
 
 
@@ -151,7 +151,7 @@ def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule, eligible: bool)
     model = helper.make_model(
         made,
         opset_imports=opsets,
-        # The oldest format that goes with the operators, so that old runtimes open the file.
+        # The oldest, so that old runtimes open the file.
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="contextgap",
         producer_version=described[f"{PREFIX}version"],
@@ -173,7 +173,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
         "recommender": rule.recommender.describe(),
         "kernel": rule.kernel.describe(),
         "probability": rule.probability,
-        # Of the graph's largest value: kernel values, or bounds at every step looked back on.
+        # The graph's largest value: kernel values, or bounds at every step.
         "numbers_per_context": max(sum(_factors(rule)), steps, len(labels)),
     }
     if rule.table is not None:
@@ -185,7 +185,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
 
 
 def _factors(rule: DecisionRule) -> list[int]:
-    """How many points each factor is of: one if arms share, one more if points are common."""
+    """How many points each factor is of."""
     if rule.common:
         return [len(rule.arms[0].support)] * (len(rule.arms) + 1)
     tables = rule.arms if rule.shared is None else (rule.shared,)
@@ -341,20 +341,20 @@ class GraphPolicy:
     def _mask(self, arms: Any, rows: int) -> Mask:
         everything = (rows, len(self.labels))
         if isinstance(arms, np.ndarray) and arms.dtype == np.bool_ and arms.shape == everything:
-            return arms  # not read: what leaves no arm is the graph's to answer
+            return arms  # the graph answers also if no arm is left
         mask = read_eligible(arms, self.labels, rows, single=False)
         return np.ones(everything, dtype=bool) if mask is None else mask
 
     def _read(self, contexts: Any) -> NDArray[Any]:
         numbers = isinstance(contexts, np.ndarray) and contexts.dtype.kind in "fiub"
         if self.table is None:
-            # Not the schema's own reading: what is not finite is the graph's to answer.
+            # What is not finite is the graph's to answer.
             _, values = ContextSchema(self.dimension, self.columns).in_order(contexts)
         elif numbers:
             values = contexts
         else:
             values = read_rows(self.table, contexts)
-        with np.errstate(over="ignore"):  # too large for float32 is infinite, and answered so
+        with np.errstate(over="ignore"):  # infinite then
             rows = np.ascontiguousarray(values, dtype=self.dtype)
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise ValueError(
@@ -379,7 +379,7 @@ class _Decided:
 class _Emitter:
     def __init__(self, graph: GraphBuilder, rule: DecisionRule, masked: bool, bounds: bool) -> None:
         self.graph, self.rule, self.masked = graph, rule, masked
-        if masked:  # tables of shape (arms, batch), and where there is no arm and only one
+        if masked:  # by (arms, batch)
             self.eligible = graph.input(_ELIGIBLE).transposed
             count = self.eligible.cast(graph.dtype).over_rows("ReduceSum")
             self.none, self.alone = count < 0.5, count < 1.5
@@ -406,7 +406,7 @@ class _Emitter:
             graph.output("certificate", bound, graph.dtype, "batch")
 
     def _as_observed(self, believed: dict[str, Value]) -> dict[str, Value]:
-        """Return beliefs in the sign of what users observe: minus the rewards are the costs."""
+        """Return beliefs in the sign of what users observe."""
         shown = {name: believed[name] for name in ("mean", "std", "lower", "upper", "gap")}
         if not self.rule.costs:
             return shown
@@ -414,7 +414,7 @@ class _Emitter:
         return {**shown, "mean": mean, "lower": upper, "upper": lower}
 
     def _unanswerable(self, scores: Value) -> Value:
-        """Where a context has no answer: its numbers, or a score, are not finite, or no arm is."""
+        """Where contexts or scores are not finite, or no arm is eligible."""
         contexts = self.kernel.contexts
         wrong = contexts.node("IsNaN") | contexts.node("IsInf"), scores.node("IsNaN")
         found = [each.cast(self.graph.dtype).over_rows("ReduceMax") for each in wrong]
@@ -429,7 +429,7 @@ class _Emitter:
         if self.means_alone:
             pairs = zip(rule.arms, values, strict=True)
             return self._pick("ArgMax", graph.stack([self._mean(*pair) for pair in pairs]))
-        # Observations that each arm had at the first step that matters.
+        # Observations of each arm at the first step that matters.
         firsts = [len(table.weights) for table in rule.arms]
         pulled = rule.pulls[:, None] == np.arange(len(rule.arms))
         if rule.compares == "history":
@@ -448,7 +448,7 @@ class _Emitter:
             upper = self._only(table["upper"], -np.inf)
             gap = when_chosen = self._eligible_gaps(self._gaps(table["lower"], upper))
             if rule.compares == "history":
-                # Which state every arm is in at each step, counted from the first.
+                # The state of every arm at each step, from the first.
                 later = pulled[rule.first_step :].cumsum(axis=0)
                 states = np.vstack([np.zeros_like(later, shape=(1, len(arms))), later])
                 when_chosen = self._gaps_at_best_step(arms, states)
@@ -483,11 +483,11 @@ class _Emitter:
         return self.eligible.where(table, otherwise) if self.masked else table
 
     def _eligible_gaps(self, gap: Value) -> Value:
-        """Return gaps over eligible rivals; an only arm has the gap 0, others that are not NaN."""
+        """Return gaps over eligible rivals; an only arm has 0, others NaN."""
         return self._only(self.alone.where(0.0, gap), np.nan) if self.masked else gap
 
     def _values_by_arm(self) -> list[Value]:
-        """Kernel values at each arm's support: computed for all at once, then separated."""
+        """Kernel values at each arm's support, computed at once."""
         arms = self.rule.arms
         if not len(self.kernel.support):
             return [self.prior for _ in arms]
@@ -522,10 +522,9 @@ class _Emitter:
                 tail = v[first:n] if first else v
                 mean.append(tail * table.innovations[first:, None])
                 variance.append(-(tail * tail))
-        if len(table.added):  # of models without a history, so that there is one state
+        if len(table.added):  # models without a history
             added = self._solved(table.added, n, values).over_rows("ReduceSumSquare")
             variance = [variance[0] + added]
-        # Running sums, where there are several states.
         means, variances = (
             terms[0] if len(terms) == 1 else graph.stack(terms).node("CumSum", 0)
             for terms in (mean, variance)
@@ -533,8 +532,7 @@ class _Emitter:
         return _interval(means, variances, table.reach[first:, None])
 
     def _shared_tables(self, table: SharedTable, values: Value) -> dict[str, Value]:
-        # All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
-        # alike arm a is to the arm of each observation.
+        # One factor for all arms: v_a = L⁻¹(s_a∘k), s_a says how alike arm a is to those observed.
         graph, n, diagonal = self.graph, len(table.support), self._diagonal()
         means, variances = [self.prior] * len(table.alike), [diagonal] * len(table.alike)
         solutions = []
@@ -551,7 +549,7 @@ class _Emitter:
         return {**found, "gap": self._shared_gaps(table, solutions, means)}
 
     def _shared_gaps(self, table: SharedTable, solutions: list[Value], means: list[Value]) -> Value:
-        """Return the highest upper bound of another arm's lead over each arm."""
+        """Return the upper bound of the best other lead over each arm."""
         diagonal = self._diagonal()
         if len(means) == 1:  # an only arm has the gap 0
             return diagonal * 0.0
@@ -570,14 +568,14 @@ class _Emitter:
         return self._eligible_gaps(self.graph.stack(highest_leads))
 
     def _gaps(self, lower: Value, upper: Value) -> Value:
-        """Every arm's gap, of at least two, from tables of bounds."""
+        """Every arm's gap, of at least two."""
         both = upper.node("TopK", [2], outputs=2, axis=0)
         highest, second = both[0:1], both[1:2]
-        # Where two arms share the highest upper, second equals highest and either is right.
+        # Of two arms with the same upper either will do.
         return upper.equals(highest).where(second, highest) - lower
 
     def _gaps_at_best_step(self, arms: list[dict[str, Value]], states: IntArray) -> Value:
-        """Every arm's gap at the step whose smallest gap is smallest; ``states`` are by step."""
+        """Every arm's gap at the step whose smallest is smallest."""
         graph, smallest = self.graph, self._smallest_gaps(arms, states)
         step = smallest.node("ArgMin", axis=0, keepdims=1, select_last_index=0)
         lower, upper = [], []
@@ -620,11 +618,10 @@ class _Emitter:
             falls = falls & can
         falls_row = falls.row
         arm = falls_row.where(fallback.column, decided.arm)
-        # Scores do not matter there, even if they cannot be computed.
+        # The scores need not be known.
         answered = replace(decided, arm=arm, scores=falls.where(0.0, decided.scores))
         if not decided.believed:
             return answered, status.row
-        # The certificate of the arm answered; infinite where it cannot be computed.
         gap = decided.believed["gap"][safe].row
         certificate = falls_row.where(gap.node("Max", 0.0), decided.believed["certificate"])
         unknown = falls_row.where(gap, certificate).node("IsNaN")
@@ -638,10 +635,10 @@ class _Emitter:
         return beyond.cast(graph.dtype).over_rows("ReduceMax").cast(np.bool_)
 
     def _solved(self, packed: FloatArray, n: int, values: Value) -> Value:
-        """Return L⁻¹k, shape (n, batch), from the rows of L one after the other."""
+        """Return L⁻¹k from the rows of L."""
         graph, factor = self.graph, np.zeros((n, n))
         factor[np.tril_indices(n)] = packed
-        inverse, _ = dtrtri(factor, lower=1)  # there is one: a factor has a positive diagonal
+        inverse, _ = dtrtri(factor, lower=1)  # diagonals are positive
         inverse = np.tril(inverse)
         products = []
         for start, end in _panels(n):
@@ -664,5 +661,5 @@ def _interval(mean: Value, variance: Value, reach: FloatArray | float) -> dict[s
 
 
 def _panels(n: int) -> list[tuple[int, int]]:
-    """Stretches of rows: what is right of a stretch's last diagonal entry is zero and left out."""
+    """Stretches of rows, without the zeros right of the last diagonal entry."""
     return [(start, min(start + _PANEL, n)) for start in range(0, n, _PANEL)]

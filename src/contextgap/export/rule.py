@@ -66,16 +66,16 @@ from contextgap.tables.schema import MOST_LEVELS, Coding, TableSchema
 from contextgap.tables.table import Table
 
 _KERNELS = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)
-# By what arms are compared: gaps after the last step, or after every step of a look-back.
+# By what arms are compared; "history": gaps at every step of a look-back.
 _COMPARED: dict[type[Recommender], str] = {
     HighestMean: "mean",
     HighestUpper: "upper",
     SmallestGap: "gap",
     SmallestGapInHistory: "history",
 }
-# Sines and cosines of two libraries differ by less than so many roundings of 1.
+# Roundings of 1 by which sines of two libraries may differ.
 _ROUNDINGS = 16
-_MISSING = 0.15  # share of cells of random rows that are missing, where some may be
+_MISSING = 0.15  # share of cells of random rows
 
 
 class ExportError(ValueError):
@@ -92,10 +92,10 @@ class ArmTable:
 
     support: FloatArray  # its observed contexts, shape (n, d)
     weights: FloatArray  # the mean is prior + weights·k
-    factor: FloatArray  # the rows of the Cholesky factor L one after the other
-    innovations: FloatArray  # Lᵀ·weights, so that the mean is also prior + v·innovations
+    factor: FloatArray  # rows of the Cholesky factor L
+    innovations: FloatArray  # Lᵀ·weights: the mean is prior + v·innovations
     reach: FloatArray  # half width over std after 0, 1, ..., n observations
-    added: FloatArray = field(default_factory=lambda: np.empty(0))  # the rows of M, if there is one
+    added: FloatArray = field(default_factory=lambda: np.empty(0))  # rows of M, if any
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,13 @@ class SharedTable:
     """
 
     support: FloatArray  # all observed contexts, shape (n, d)
-    whose: IntArray  # the column of ``alike`` that belongs to each
-    alike: FloatArray  # correlations of the arms with those observed
+    whose: IntArray  # columns of ``alike``
+    alike: FloatArray  # of the arms with those observed
     among: FloatArray  # correlations of the arms
-    weights: FloatArray  # mean_a = prior + weights[a]·k, shape (arms, n)
-    factor: FloatArray  # the rows of the Cholesky factor L one after the other
+    weights: FloatArray  # mean_a = prior + weights[a]·k
+    factor: FloatArray  # rows of the Cholesky factor L
     innovations: FloatArray  # L⁻¹(rewards − prior)
-    reach: float  # half width over standard deviation, of arms and of differences
+    reach: float  # half width over std, of arms and of differences
 
 
 @dataclass(frozen=True)
@@ -122,18 +122,18 @@ class DecisionRule:
 
     kernel: Kernel
     dimension: int  # numbers per context, as kernels see it
-    columns: tuple[str, ...] | None  # the names of what an export takes, if they have any
-    table: TableSchema | None  # how columns become what kernels see; None if they are that
-    prior: float  # the mean believed where nothing was observed
+    columns: tuple[str, ...] | None  # of what exports take, if they have names
+    table: TableSchema | None  # None if kernels see the columns
+    prior: float  # the mean without observations
     labels: tuple[Label, ...]
-    arms: tuple[ArmTable, ...]  # in the order of labels; none for arms that share
+    arms: tuple[ArmTable, ...]  # by label; none if they share
     shared: SharedTable | None  # of arms that share
-    common: bool  # whether arms have the same support and ``factor``, and differ in ``added``
+    common: bool  # whether support and ``factor`` are those of all arms
     recommender: Recommender
-    probability: float | None  # with which all certificates hold at once; None if heuristic
-    pulls: IntArray  # the arm observed at each step; −1 for arms no longer in use
-    first_step: int  # the look-back compares the states after so many steps, one more, ..., all
-    fallback: Fallback | None  # the safe arm, and when it is answered
+    probability: float | None  # with which all certificates hold; None if heuristic
+    pulls: IntArray  # the arm of each step; −1 if no longer in use
+    first_step: int  # the first state, by steps, that the look-back compares
+    fallback: Fallback | None
     costs: bool = False
 
     @property
@@ -143,12 +143,12 @@ class DecisionRule:
 
     @property
     def inputs(self) -> int:
-        """How many numbers an export takes: one per column of a table."""
+        """How many numbers an export takes."""
         return self.dimension if self.table is None else len(self.table.codings)
 
     @property
     def warp(self) -> Warp | None:
-        """What becomes of the numbers that kernels see, before they see them; None for nothing."""
+        """What becomes of numbers before kernels see them."""
         return self.kernel.warp if isinstance(self.kernel, Warped) else None
 
     @property
@@ -164,10 +164,7 @@ class DecisionRule:
 
 
 def decision_rule(policy: Policy) -> DecisionRule:
-    """Return a policy as plain arrays.
-
-    Raises ``ExportError`` for rules that are not a function of means and widths of the arms.
-    """
+    """Return a policy as plain arrays; raise ``ExportError`` if it is none of means and widths."""
     recommender = policy.method.recommender
     if type(recommender) not in _COMPARED:
         can = ", ".join(kind.__name__ for kind in _COMPARED)
@@ -197,7 +194,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
         shared=shared,
         common=model.common_support,
         recommender=recommender,
-        # An export answers at any number of contexts, which not every guarantee covers.
+        # Exports answer at any number of contexts, which guarantees may not cover.
         probability=policy.probability if policy.width.adaptive else None,
         pulls=index[model.observed.arms],
         first_step=first,
@@ -245,7 +242,7 @@ def _shared_table(policy: Policy) -> SharedTable | None:
     if isinstance(policy.method.recommender, SmallestGapInHistory):
         raise ExportError("a look-back over arms that share what they learn cannot be exported")
     gain = np.array([support.information_gain])
-    # Lᵀ·(mean's weights before they are scaled) = innovations; rows of L are packed columns of Lᵀ.
+    # Lᵀ·(unscaled weights) = innovations; rows of L are packed columns of Lᵀ.
     size = len(support.innovations)
     solved = dtpsv(size, support.factor, support.innovations) if size else np.empty(0)
     return SharedTable(
@@ -276,7 +273,7 @@ def _table(policy: Policy, support: Support) -> ArmTable:
     factor, size = factors[0], len(support.weights)
     added = factors[1] if len(factors) == 2 else np.empty(0)
     if support.innovations is None:
-        # v·Lᵀ·weights is weights·k; rows of L are columns of its packed transpose.
+        # Rows of L are columns of its packed transpose.
         innovations = dtpmv(size, factor, support.weights) if size else np.empty(0)
         gain = np.full(size + 1, support.information_gain)
     else:
@@ -292,7 +289,7 @@ def _table(policy: Policy, support: Support) -> ArmTable:
 def _reach(
     width: Width, gain: FloatArray, ridge: float, n_arms: int, sharing: int = 0
 ) -> FloatArray:
-    """Return half width over std, for each information gain; ``sharing`` arms share."""
+    """Return half width over std for each information gain."""
     pairs = sharing * (sharing + 1) // 2
     zero, unit = np.zeros_like(gain), np.ones_like(gain)
     one, two = (
@@ -318,17 +315,17 @@ class How(Enum):
 class SpreadNumber:
     how: How
     source: int
-    missing: float = math.nan  # in place of a missing value; NaN if there must be none
-    by: float = 1.0  # the period of a circle, or how many levels a category has
+    missing: float = math.nan  # instead of a missing value
+    by: float = 1.0  # the period, or how many levels there are
 
     @property
     def unknown(self) -> float:
-        """The code that stands for all levels that are not known."""
+        """The code of all unknown levels."""
         return -1.0 if self.by < MOST_LEVELS else self.by
 
 
 def spread_numbers(table: TableSchema) -> list[SpreadNumber]:
-    """Return how all numbers that kernels see come from a row, in the kernels' order."""
+    """Return how the numbers that kernels see come from a row."""
     numbers = [each for place, own in enumerate(table.codings) for each in _numbers(place, own)]
     return sorted(numbers, key=lambda each: each.how is How.CODE)
 
@@ -356,7 +353,7 @@ def _numbers(place: int, coding: Coding) -> Iterator[SpreadNumber]:
 
 
 def seen_by_kernels(table: TableSchema | None, rows: FloatArray) -> FloatArray:
-    """Return what kernels see of rows, shape (n, columns); rows themselves if they are plain."""
+    """Return what kernels see of rows."""
     if table is None:
         return rows
     known = rows.copy()
@@ -373,7 +370,7 @@ def is_level(number: SpreadNumber, codes: FloatArray) -> Any:
 
 
 def has_unknown_level(table: TableSchema | None, rows: FloatArray) -> Any:
-    """Say which rows have a level that is not known, or lack one where none was missing before."""
+    """Say which rows have an unknown level, or lack a known one."""
     found = np.zeros(len(rows), dtype=bool)
     for each in [] if table is None else spread_numbers(table):
         if each.how is How.CODE:
@@ -390,7 +387,7 @@ def read_rows(table: TableSchema, contexts: Any) -> FloatArray:
 
 
 def rows_of(table: TableSchema, seen: FloatArray) -> FloatArray:
-    """Return rows of which kernels see these contexts; points of a cycle within its first turn."""
+    """Return rows of which kernels see these contexts."""
     rows = np.empty((len(seen), len(table.codings)))
     circle = np.zeros(len(seen))
     whole = {place: isinstance(own.kind, Cyclic) for place, own in enumerate(table.codings)}
@@ -410,9 +407,8 @@ def rows_of(table: TableSchema, seen: FloatArray) -> FloatArray:
 def random_rows(
     table: TableSchema, observed: FloatArray, count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return rows like those observed, but for each column by itself."""
-    # Numbers lie between and, for a third of the rows, around those observed; codes are those of
-    # all levels and of none; and values are missing where they may be.
+    """Return rows like those observed, column by column."""
+    # A third of the numbers lies around those observed, codes may be of no level.
     rows = np.empty((count, len(table.codings)))
     around = 0.25 * (rng.random(count) < 1 / 3)
     for place, coding in enumerate(table.codings):
@@ -431,10 +427,9 @@ def random_rows(
 def seen_ranges(
     fallback: Fallback, rule: DecisionRule, dtype: DTypeLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest of each number that kernels see and that counts as seen."""
-    # A column of a cycle that never changed has a range of no length, which the target's own sine
-    # may be off by a rounding error. So ranges of sines and cosines are longer by as much as that.
-    if not fallback.low:  # every number is below 1 or above 0, and so outside
+    """Return the range of each number that kernels see."""
+    # Sines may be off by a rounding error, so their ranges are a little longer.
+    if not fallback.low:  # all is outside
         return np.ones(rule.dimension), np.zeros(rule.dimension)
     low, high = np.array(fallback.low), np.array(fallback.high)
     if rule.table is not None:
@@ -444,10 +439,10 @@ def seen_ranges(
     return low, high
 
 
-_ROUNDED = 0.01  # of decisions may change where contexts are rounded
-# Scores as close as this, of scores around 1, differ by rounding alone.
+_ROUNDED = 0.01  # of decisions, that rounding may change
+# Scores around 1 this close differ by rounding alone.
 NEAR = 1e-9
-# What a certificate may be wrong by, of beliefs around 1: widths are roots of what cancels out.
+# The same of certificates, which rest on roots.
 CLOSE = 1e-6
 _NOT_ELIGIBLE = {
     "mean": -np.inf,
@@ -481,7 +476,7 @@ class Answers:
     bounds: FloatArray
 
     def tied(self, slack: FloatArray) -> Mask:
-        """Say which arms' scores, shape (m, arms), exceed the lowest by ``slack`` at most."""
+        """Say which arms' scores exceed the lowest by ``slack`` at most."""
         lowest = self.scores[np.arange(len(self.scores)), self.recommended]
         return np.asarray(self.scores - lowest[:, None] <= slack[:, None])
 
@@ -489,7 +484,7 @@ class Answers:
 def answers_of(
     policy: Policy, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None = None
 ) -> Answers:
-    """Return a policy's answers, ``_NOT_ELIGIBLE`` where arms are not; ``rule`` is the policy's."""
+    """Return a policy's answers; ``rule`` is the policy's."""
     seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
     arm, recommended, status = np.empty((3, len(contexts)), dtype=np.intp)
     certificate, shape = np.empty(len(contexts)), (len(contexts), len(rule.labels))
@@ -515,9 +510,9 @@ def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Be
         return -belief.upper
     if rule.compares == "gap":
         return belief.gap
-    # Each arm's smallest gap over the steps that the look-back compares.
+    # Each arm's smallest gap over the steps of the look-back.
     lower, upper = [], []
-    model = cast(KeepsHistory, policy.state.model)  # else the rule could not be deployed
+    model = cast(KeepsHistory, policy.state.model)
     states, steps, _ = model.history(contexts, policy.state.active, rule.first_step)
     for path in states:
         half = policy.width.half_width(path)
@@ -534,8 +529,8 @@ def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Be
 def comparison_contexts(
     policy: Policy, rule: DecisionRule, count: int, given: Any, seed: int = 0
 ) -> FloatArray:
-    """Return contexts to compare at, as exports take them: given ones, or near those observed."""
-    # Of those that are made, a quarter are observed ones, half lie between and a quarter around.
+    """Return contexts to compare at: given ones, or near those observed."""
+    # A quarter are observed, half lie between, a quarter around.
     if given is not None:
         return policy.state.read(given)[0] if rule.table is None else read_rows(rule.table, given)
     rng = np.random.default_rng(seed)
@@ -560,7 +555,7 @@ def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -
     with np.errstate(over="ignore"):
         rounded = contexts.astype(np.float32).astype(np.float64)
     if not np.array_equal(np.isinf(rounded), np.isinf(contexts)):
-        return  # beyond the range of single precision, of which exports complain
+        return  # exports complain of what single precision cannot hold
     exact, arms = (answers_of(policy, rule, rows).arm for rows in (contexts, rounded))
     changed = int(np.count_nonzero(exact != arms))
     if changed > _ROUNDED * len(contexts):
@@ -580,13 +575,13 @@ def fallback_arm(policy: Policy, rule: DecisionRule) -> int:
 
 
 def possible_answers(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
-    """Say which arms, shape (m, arms), may be answered if numbers are wrong by up to ``slack``."""
+    """Say which arms may be answered if numbers are wrong by up to ``slack``."""
     tied = answers.tied(slack)
     if fallback is None:
         return tied
     tolerance = np.inf if fallback.tolerance is None else fallback.tolerance
     excess, wrong_by = answers.bounds - tolerance, slack[:, None]
-    outside = answers.status[:, None] == Status.OUTSIDE  # which compares what is exact
+    outside = answers.status[:, None] == Status.OUTSIDE  # exact
     recommended = tied & (excess <= wrong_by) & ~outside
     falls = outside | (tied & ~(excess <= -wrong_by))
     is_fallback = np.arange(tied.shape[1]) == fallback.column
@@ -596,7 +591,7 @@ def possible_answers(fallback: Fallback | None, answers: Answers, slack: FloatAr
 
 
 def is_near_tie(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
-    """Say where rounding by up to ``slack`` may change the answer, or why it is given."""
+    """Say where rounding by up to ``slack`` may change the answer or its reason."""
     found = answers.tied(slack).sum(axis=1) > 1
     if fallback is None:
         return np.asarray(found)
@@ -702,7 +697,7 @@ def parity(
     rows = np.arange(len(contexts))
     differs = exported != expected.arm
     answered = exported >= 0
-    # Of the largest score anywhere, since what scores are sums of may be larger than they are.
+    # Of the largest score: what scores are sums of may be larger.
     slack = np.full(len(rows), NEAR * _largest(expected.scores))
     possible = possible_answers(rule.fallback, expected, slack)
     near = differs & answered & possible[rows, exported]
@@ -763,12 +758,12 @@ class Comparison:
 def compare(
     policy: Policy, export: Any, contexts: FloatArray, eligible: Mask | None = None
 ) -> Comparison:
-    """Ask a ``GraphPolicy`` or ``CompiledPolicy``, and its policy, at rows as exports take them."""
+    """Ask a ``GraphPolicy`` or ``CompiledPolicy``, and its policy."""
     rule = decision_rule(policy)
     microseconds, arms = _timed(lambda: export.recommend(contexts, arms=eligible), len(contexts))
     details = export.details(contexts, eligible)
     unknown = details.pop("unknown", None)
-    if unknown is not None:  # no status of Python's is as wrong as this
+    if unknown is not None:  # as no status of Python's
         wrong = unknown != has_unknown_level(rule.table, contexts)
         details["status"][wrong & (details["status"] == Status.RECOMMENDED)] = -2
     seen = Encoded(seen_by_kernels(rule.table, contexts), policy.state.schema)

@@ -106,7 +106,7 @@ class CExport:
 
     @property
     def fallback(self) -> int:
-        """The default arm, by its earlier name, also where there is no fallback."""
+        """The default arm, by its earlier name."""
         warnings.warn(
             "CExport.fallback is deprecated; default_arm is the same",
             DeprecationWarning,
@@ -189,9 +189,8 @@ def write_c(
 
 
 def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[float, str]:
-    """Return the deviation of means, gaps or scores up to which it is rounding, and it in words."""
-    # The exported formulas are emulated in their precision and compared with Python's answers; only
-    # kernel values are computed in double and then rounded.
+    """Return up to which deviation it is rounding, and that in words."""
+    # Formulas are emulated in their precision, kernels rounded from double.
     real, contexts = layout.real, seen_by_kernels(rule.table, expected.contexts[:_MOST])
     mean, half = np.zeros((2, len(contexts), layout.arms))
     for i, arm in enumerate(_tables(rule)):
@@ -238,7 +237,6 @@ def _tables(rule: DecisionRule) -> list[ArmTable]:
 def _emulated(
     rule: DecisionRule, arm: ArmTable, layout: Layout, contexts: FloatArray
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return mean − prior and std² as the exported code computes them."""
     real = layout.real
     support = real.rounded(rule.warped(arm.support), "support").astype(np.float64)
     kernel, contexts = rule.inner_kernel, rule.warped(contexts)
@@ -249,7 +247,7 @@ def _emulated(
         return shift, variance
     solve = stpsv if real.float32 else dtpsv
     factor = real.rounded(arm.factor, "factor")
-    # Rows of L are columns of its packed transpose; the transpose of that is L again.
+    # Rows of L are columns of its packed transpose.
     v = np.array([solve(len(k), factor, k, trans=1) for k in values.T], dtype=real.dtype).T
     if not layout.form.mean_from_weights:
         shift = real.rounded(arm.innovations, "innovations") @ v
@@ -262,7 +260,7 @@ def _emulated(
 
 
 def _write(directory: Path, texts: dict[str, str]) -> None:
-    """Write all files or none; files of different exports refuse to be compiled together."""
+    """Write all files or none."""
     digest = hashlib.sha256("".join(texts.values()).encode("utf-8")).hexdigest()[:8]
     if directory.is_file():
         raise NotADirectoryError(f"{directory} is a file; name a folder to write three files to")
@@ -283,7 +281,7 @@ class CompilerError(RuntimeError):
 
 
 def find_compiler(compiler: str | None = None) -> str:
-    """Return the path of a C compiler; by default ``$CC`` or the first of cc, gcc and clang."""
+    """Return a C compiler: ``$CC``, cc, gcc or clang by default."""
     wanted = [compiler] if compiler else [*filter(None, [os.environ.get("CC")]), *_COMPILERS]
     for name in wanted:
         if found := shutil.which(name):
@@ -421,7 +419,7 @@ class CompiledPolicy:
         rows = self._rows(contexts)
         mask = self._mask(eligible, len(rows))
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
-        # Zeros, since an export of means alone does not write widths and gaps.
+        # Means alone leave them unwritten.
         tables = [np.zeros((len(rows), self.n_arms), dtype=self.dtype) for _ in range(3)]
         certificate = np.zeros(len(rows), dtype=self.dtype)
         self._named("batch_decide")(
@@ -465,7 +463,6 @@ class CompiledPolicy:
         return hasattr(self._library, f"{self.prefix}_decide_among")
 
     def encode(self, column: str, text: str | None) -> int:
-        """Return the code of a level, −1 if it is unknown; ``column`` as the function has it."""
         data = None if text is None else text.encode("utf-8")
         return int(self._named(f"encode_{column}")(ctypes.c_char_p(data)))
 

@@ -25,7 +25,7 @@ from contextgap.policy.fallback import Fallback
 from contextgap.tables.columns import Category
 from contextgap.tables.schema import TableSchema
 
-POINTER = 8  # bytes, where pointers are largest
+POINTER = 8  # bytes, at most
 
 
 class Real:
@@ -38,14 +38,14 @@ class Real:
         self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite
 
     def rounded(self, values: Any, called: str, *, missing: bool = False) -> NDArray[Any]:
-        """Return ``values`` in this type; what has no finite value is refused, or may be NaN."""
+        """Return ``values`` in this type; only finite ones, or NaN if ``missing``."""
         with np.errstate(over="ignore", under="ignore"):
             array = np.asarray(values, dtype=np.float64).astype(self.dtype)
         if not (np.isfinite(array) | (missing & np.isnan(array))).all():
             raise ExportError(
                 f"{called} cannot be exported: it holds numbers that no finite {self.name} is near"
             )
-        # Subnormal numbers slow a processor down, or trap, and are worth nothing here.
+        # Subnormal numbers slow a processor down.
         return np.where(np.abs(array) < self.least, self.dtype.type(0), array)
 
     def literal(self, value: float, called: str) -> str:
@@ -54,9 +54,9 @@ class Real:
     def literals(self, rounded: NDArray[Any]) -> Iterator[str]:
         numbers = rounded.ravel().tolist()
         if not self.float32:
-            # The shortest text that reads back as the same double.
+            # Shortest text of the same double.
             return (repr(number) if number == number else "(double)NAN" for number in numbers)
-        # Nine digits distinguish any two floats; the exponent keeps "1" from being an int.
+        # Nine digits, and an exponent, so that "1" is no int.
         return (f"{number:.8e}f" if number == number else "NAN" for number in numbers)
 
 
@@ -65,12 +65,12 @@ def string_bytes(text: str) -> int:
 
 
 def label_text(label: Label) -> str:
-    """Return what an arm is called: its label if that is text, else what Python prints for it."""
+    """Return a label, or what Python prints for it."""
     return label if isinstance(label, str) else repr(label)
 
 
 def column_names(columns: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
-    """Return the names of a context's numbers; without names they are called by position."""
+    """Return names, or places, of a context's numbers."""
     return tuple(columns or (f"context[{i}]" for i in range(dimension)))
 
 
@@ -96,8 +96,8 @@ class Form(Enum):
         certificates: bool = False,
         fallback: Fallback | None = None,
     ) -> Form:
-        """Return the form for a rule; one that needs means only has widths for certificates."""
-        # A fallback with a tolerance compares every recommended arm's certificate with it.
+        """Return the form for a rule."""
+        # Tolerances are compared with certificates.
         compares = fallback is not None and fallback.tolerance is not None
         if isinstance(recommender, HighestMean) and not compares:
             return cls.MEANS_EXPLAINED if certificates else cls.MEANS
@@ -109,8 +109,7 @@ class Form(Enum):
 
     @property
     def mean_from_weights(self) -> bool:
-        # Where v = L⁻¹k is solved for anyway, the mean comes from v and the innovations, as in
-        # Python: there are as many of them, and nothing cancels when the ridge is small.
+        # Where v = L⁻¹k is known, means come from it: nothing cancels if ridges are small.
         return self in (Form.MEANS, Form.MEANS_EXPLAINED)
 
 
@@ -123,12 +122,12 @@ class Layout:
     kernel_constants: int
     text_bytes: int
     columns: int = 0  # arms observed, if arms share
-    table: TableSchema | None = None  # how typed columns become what kernels see
-    fallback: Fallback | None = None  # which needs the range of each number
-    watch_points: int = 0  # contexts of the log that a watch measures distances to
-    watch_columns: int = 0  # and numbers of contexts that it bets on
-    warped: bool = False  # whether some numbers are put on a logarithmic scale
-    common: bool = False  # whether all arms have the same inducing points, and share nothing else
+    table: TableSchema | None = None
+    fallback: Fallback | None = None  # needs the range of each number
+    watch_points: int = 0  # to measure distances to
+    watch_columns: int = 0  # bet on
+    warped: bool = False
+    common: bool = False  # whether arms share inducing points only
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
@@ -141,7 +140,6 @@ class Layout:
             dimension=policy.dimension,
             sizes=tuple(policy.state.model.support_sizes(policy.state.active)),
             kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
-            # A table points to each text.
             text_bytes=sum(string_bytes(word) + POINTER for word in words),
             columns=policy.state.model.n_arms if policy.state.model.shares else 0,
             table=policy.state.schema.table,
@@ -164,12 +162,12 @@ class Layout:
 
     @property
     def solved_entries(self) -> int:
-        """Entries of v = L⁻¹k that are kept at once, of each arm if arms share."""
+        """Entries of v = L⁻¹k kept at once."""
         return max(1, self.points if self.form is Form.LOOK_BACK else max(self.sizes))
 
     @property
     def index_type(self) -> tuple[str, int]:
-        """The smallest C type that holds every arm's index, and its bytes."""
+        """The smallest type for arms, and its bytes."""
         most = max(self.arms, self.columns)
         if most <= 2**7:
             return "signed char", 1
@@ -188,7 +186,7 @@ class Layout:
                 tables += [triangles[0], sum(triangles)] if self.common else [sum(triangles)]
                 tables.append(self.arms + (self.points if self.form is Form.LOOK_BACK else 0))
         around = (self.table is not None) + (self.fallback is not None)  # two tables for each
-        # C has no empty arrays, so every table has at least one entry.
+        # C has no empty arrays.
         count = sum(max(1, size) for size in tables) + 2 * around * self.dimension
         count += self.watch_points * (self.dimension + 1)
         return self.real.bytes * (count + self.kernel_constants)
@@ -200,7 +198,7 @@ class Layout:
             count = len(STATISTICS) + self.watch_columns
             total += 8 * (self.arms + count * (BINS - 1)) + 4 * count * BINS
             total += 2 * self.watch_columns
-        if self.table is not None:  # what becomes of each column, of which one, texts of levels
+        if self.table is not None:
             total += 3 * self.dimension + level_bytes(self.table)
         total += POINTER * (1 if self.columns or self.common else self.arms)
         look_back = self.form is Form.LOOK_BACK
@@ -212,7 +210,7 @@ class Layout:
 
     @property
     def ram_bytes(self) -> int:
-        """Bytes of all arrays on the stack while a decision is made."""
+        """Bytes on the stack while deciding."""
         numbers = self.dimension * ((self.table is not None) + self.warped)
         numbers += 3 * self.arms + 1 if self.form.has_widths else self.arms  # the decision
         if self.form.has_widths:
@@ -240,7 +238,6 @@ def rom_bytes(policy: Policy, *, float32: bool = True) -> int:
 
 
 def _kernel_constants(kernel: Kernel, dimension: int) -> int:
-    """Numbers in the tables that ``kernels.kernel_text`` writes."""
     if isinstance(kernel, Sum | Product):
         sides = (kernel.left, kernel.right)
         return sum(_kernel_constants(side, dimension) for side in sides)
@@ -248,7 +245,7 @@ def _kernel_constants(kernel: Kernel, dimension: int) -> int:
         return _kernel_constants(kernel.kernel, dimension)
     if isinstance(kernel, Warped):
         return 2 * dimension + _kernel_constants(kernel.kernel, dimension)
-    if isinstance(kernel, Linear):  # codes have a unit and no centre
+    if isinstance(kernel, Linear):
         return 0 if kernel.plain else 2 * dimension - kernel.categories
     if isinstance(kernel, Periodic):
         return 2 * dimension

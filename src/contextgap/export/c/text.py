@@ -46,9 +46,9 @@ from contextgap.tables.columns import Category, Cyclic, Date, Kind
 from contextgap.tables.schema import MOST_LEVELS, TableSchema
 
 DEFAULT_PREFIX = "contextgap"
-# C99 distinguishes names of functions by 31 characters, of which "_recommend_" takes the rest.
+# C99 distinguishes functions by 31 characters, with "_recommend_".
 _LONGEST_PREFIX = 20
-_LONGEST_NAME = 63  # characters by which C99 distinguishes other names
+_LONGEST_NAME = 63  # characters C99 distinguishes other names by
 # Macros of the header, which no constant may be called.
 _TAKEN = (
     *("ARMS", "BOUND_TOO_LARGE", "DEFAULT_ARM", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM"),
@@ -58,7 +58,7 @@ _TAKEN = (
     *("WATCH_FAILURE", "WATCH_H", "WATCH_STATISTICS"),
 )
 _PLAIN = frozenset(range(0x20, 0x7F)) - {ord(c) for c in '"\\?'}
-_LONGEST = 4095  # bytes of a string literal that every C99 compiler must accept
+_LONGEST = 4095  # bytes of a literal in C99
 _LEVELS = """\
 /* Codes of the levels of categories, and functions that return a text's code, -1 if it is no
  * level's. A null pointer is a missing value, as NAN is in a row. Truth values are called "true"
@@ -81,7 +81,7 @@ static int find_level(const char *const *levels, int count, const char *text);
 
 
 def array(real: Real, name: str, values: Any, comment: str, *, missing: bool = False) -> str:
-    """Return the definition of a constant array; C has no empty ones, so those get one zero."""
+    """Define a constant array, of at least one number."""
     rounded = real.rounded(values, name, missing=missing)
     declared = f"static const {real.name} {name}[{max(1, rounded.size)}]"
     return f"/* {comment} */\n{declared} = {{\n{rows(real.literals(rounded), 4)}\n}};\n"
@@ -100,18 +100,18 @@ def rows(items: Iterable[str], per_line: int) -> str:
 
 
 def string(text: str, called: str) -> str:
-    """Return text as a C string literal of its UTF-8 bytes, safe from escapes and trigraphs."""
+    """Return a C string literal of UTF-8 bytes, safe from escapes and trigraphs."""
     data = text.encode("utf-8", "backslashreplace")
     if len(data) > _LONGEST:
         raise ExportError(
             f"{called} has {len(data)} bytes; C99 promises room for {_LONGEST}: shorten it"
         )
-    # Octal escapes have at most three digits, so they cannot swallow what follows, as \x does.
+    # Octal escapes have three digits at most, and swallow nothing.
     return '"' + "".join(chr(b) if b in _PLAIN else f"\\{b:03o}" for b in data) + '"'
 
 
 def comment_text(text: str) -> str:
-    """Return text that neither ends a comment nor looks like the start of one."""
+    """Return text that leaves comments whole."""
     safe = "".join(c if c.isascii() and c.isprintable() and c not in '\\?"' else "." for c in text)
     return safe.replace("*/", "* /").replace("/*", "/ *")
 
@@ -138,13 +138,13 @@ def check_prefix(prefix: str) -> str:
 
 
 def static_file(name: str, prefix: str = DEFAULT_PREFIX) -> str:
-    """Return the C of ``runtime.c`` and its like, with the names of a policy."""
+    """Return a file of C with the names of a policy."""
     text = (files("contextgap.export.c") / name).read_text("utf-8")
     return text.replace("contextgap_", f"{prefix}_").replace("CONTEXTGAP_", f"{prefix.upper()}_")
 
 
 class _Identifiers:
-    """Names in C made from a user's text, each given once."""
+    """Names in C from users' texts, each once."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = set(taken)
@@ -160,7 +160,7 @@ class _Identifiers:
 
 
 def _plain_word(text: str) -> str:
-    """Return the letters and digits of a text, with _ for all that is between; perhaps none."""
+    """Return letters and digits, with _ between; perhaps none."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[^A-Za-z0-9]+", "_", ascii_text).strip("_")
 
@@ -172,7 +172,7 @@ class CategoryNames:
     enum: str  # the type of the levels
     count: str  # how many levels there are
     constants: tuple[str, ...]  # one for each level
-    texts: tuple[str | None, ...]  # what each level is called; None for a missing value
+    texts: tuple[str | None, ...]  # None for a missing value
 
 
 def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
@@ -205,11 +205,10 @@ def _level_word(level: Level, code: int) -> str:
 
 
 def declarations(names: Sequence[CategoryNames]) -> str:
-    """Return the header's part: constants and prototypes."""
     parts = []
     for each in names:
         last = len(each.constants) - 1
-        # A star would end the comment if a slash came next.
+        # Or a slash after a star would end the comment.
         said = [
             "a missing value" if text is None else string(text, "a level").replace("*", "\\052")
             for text in each.texts
@@ -226,7 +225,6 @@ def declarations(names: Sequence[CategoryNames]) -> str:
 
 
 def definitions(names: Sequence[CategoryNames]) -> str:
-    """Return the source's part: the texts of levels and the functions that find them."""
     parts = []
     for each in names:
         called = f"levels_{each.place}"
@@ -240,10 +238,8 @@ def definitions(names: Sequence[CategoryNames]) -> str:
     return "\n".join([_FIND_LEVEL, *parts]) if parts else ""
 
 
-# Replaced by the export's id, which depends on the text around it. No text of a user's holds it,
-# since that is printable once it is written.
+# Replaced by the export's id; as it is not printable, no text of users holds it.
 EXPORT_ID = "\0id\0"
-# What ``Policy.status`` says, as the exported functions return it.
 STATUSES = {
     Status.RECOMMENDED: 0,
     Status.BOUND_TOO_LARGE: 4,
@@ -403,7 +399,7 @@ def _meaning(kind: Kind, function: str) -> str:
 
 
 def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None = None) -> str:
-    """Return what comes before the runtime in ``policy.c``: tables, and macros that say which."""
+    """Return what comes before the runtime in ``policy.c``."""
     upper, real = prefix.upper(), layout.real
     columns = column_names(rule.columns, rule.inputs)
     labels = (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels))
@@ -439,7 +435,7 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
         if shared:
             macros["ALIKE_COLUMNS"] = f"{layout.columns}U"
     if layout.form is Form.LOOK_BACK:
-        # A step of a retired arm changes no interval, and ties go to the earlier step: left out.
+        # Steps of retired arms change nothing.
         first = int((rule.pulls[: rule.first_step] >= 0).sum())
         macros |= {"FIRST_STEP": f"{first}L", "STEPS": f"{layout.points}L"}
     if rule.tolerance is not None:
@@ -452,7 +448,7 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     form, shared = layout.form, rule.shared
     every: Sequence[Any] = rule.arms if shared is None else [shared]
-    first = every[:1] if rule.common else every  # whose support and factor are written
+    first = every[:1] if rule.common else every  # whose points are written
     points = "inducing points" if rule.common else "observed contexts, arm after arm"
     vectors = [("support", [rule.warped(each.support) for each in first], points)]
     if form.mean_from_weights:
@@ -554,10 +550,10 @@ def _watched(watch: Watch, real: Real) -> list[str]:
 def self_test(
     rule: DecisionRule, layout: Layout, expected: Answers, tolerance: float, prefix: str
 ) -> str:
-    """Return the text of ``selftest.c``: Python's answers, and how to compare with them."""
+    """Return the text of ``selftest.c``."""
     real, fallback = layout.real, rule.fallback
     near = is_near_tie(fallback, expected, np.full(len(expected.arm), tolerance)).astype(int)
-    # The last of the three bad inputs is NaN, which is none where values may be missing.
+    # The last of three bad inputs is NaN.
     kinds = [3] * rule.inputs
     if rule.table is not None:
         kinds = [2 if coding.kind.missing else 3 for coding in rule.table.codings]
@@ -643,7 +639,7 @@ class _Writer:
             squared = self._squared_distance(kernel, 2 * kernel.smoothness)
             return self._call("matern", squared, str(int(kernel.smoothness)))
         if isinstance(kernel, kernels.Periodic):
-            # The circles of the Python kernel cost two table entries per number; this costs none.
+            # Cheaper than the circles of the Python kernel.
             rate = self._table("frequency", math.pi / self._each(kernel.period))
             size = self._table("roughness", 1 / self._each(kernel.bandwidth))
             squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
@@ -660,7 +656,7 @@ class _Writer:
         count, units = self._numbers(kernel.categories), 1 / self._each(kernel.unit)
         units[count:] *= math.sqrt(0.5)  # the corners of kernels.categories
         scale = self._table("scale", units)
-        # Codes have no centre, so that of codes alone is never read.
+        # Codes have no centre.
         centre = self._table("centre", self._each(kernel.centre)[:count]) if count else scale
         return self._call("standardised_product", "(x)", "(y)", scale, centre, f"{count}U")
 
@@ -671,7 +667,7 @@ class _Writer:
             squared = self._call("scaled_distance", "(x)", "(y)", scale, f"{count}U")
             return f"{squared} * {self._real.literal(times, 'a factor')}"
         squared = self._call("distance", "(x)", "(y)", f"{count}U")
-        # The inverse square of a tiny bandwidth is infinite; dividing twice is not.
+        # Inverse squares of tiny bandwidths are infinite.
         if bandwidth > 1e-20 and abs(times) * bandwidth**-2 < self._real.most:
             return f"{squared} * {self._real.literal(times * bandwidth**-2, 'bandwidth')}"
         divisor = self._setting(bandwidth, "bandwidth")
