@@ -1,7 +1,6 @@
 """The commands about policies in files: learn, show, recommend and watch; and a project to begin.
 
-Tables are read block by block, and written with the answers to their rows: as text, Parquet or
-JSON.
+Tables are read block by block, and written with the answers to their rows.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """Policies with fewer points, for small memories: to a number of points, of bytes, or an agreement.
 
-Forward selection takes, each time, the point that lowers the error most. The error says how far a
-policy is from another, as a quadratic form in the weights of its points. With e_a the error of arm
-a's function, what counts is
+Forward selection takes, each time, the point that lowers the error most. With e_a the error of arm
+a's function, it is
 
     Σ_x Σ_b ω_b(x)·(e_d(x) − e_b(x))²  +  τ Σ_x Σ_a e_a(x)²        over reference contexts x
       + μ (Σ_a |e_a − ē|² + τ Σ_a |e_a|²)                            in the kernel's norm
 
 where d is the arm deployed at x. Errors that all arms share change no decision and count little
-(τ): one function fewer to represent. ω is large where an arm is close to the deployed one. The
-norm keeps functions together away from the reference contexts.
+(τ). ω is large where an arm is close to the deployed one. The norm keeps functions together away
+from the reference contexts.
 """
 
 from __future__ import annotations
@@ -114,10 +113,6 @@ class CompressionReport:
         function that all arms share, so differences between arms are meant, not levels.
     curve
         Agreement at held-out contexts by size, for the same rule; the last row is the original.
-
-    See Also
-    --------
-    compression.compress : Returns one.
 
     Examples
     --------

@@ -1,11 +1,9 @@
 """Graphs put together node by node, and what they compute first: what kernels see, and kernels.
 
-Values have shape (support, batch): an arm's rows lie next to each other. Squared distances are
-summed over differences, one dimension at a time: nothing larger than (support, batch) is held.
-Expanding them into x² + y² − 2xy would be one matrix product, but it is wrong by about 1e-16·x²
-where x is close to y, of which the root that Matérn kernels take makes 1e-8·x: as much as decisions
-and standard deviations are to agree to. Codes of categories, the last numbers of a context, are the
-same or not the same.
+Values have shape (support, batch). Squared distances are summed over differences, one dimension at
+a time; x² + y² − 2xy would be wrong by about 1e-16·x² where x is close to y, of which the root of
+Matérn kernels makes 1e-8·x. Codes of categories, the last numbers of a context, are the same or
+not the same.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Write a frozen policy as an ONNX graph, and run one.
 
-A graph holds a whole decision rule: which arm, what explains it, and rows that get no answer.
 Tables have shape (arms, batch). Ties go to the lowest index, and to the earlier step. ONNX has no
-triangular solve, so the file holds L⁻¹, computed in float64, and multiplies by it. Either way the
-relative error of v = L⁻¹k is about that of one rounding times the condition number of L, which is
-the square root of that of K + ridge·I.
+triangular solve, so the file holds L⁻¹, computed in float64: the relative error of v = L⁻¹k is
+about one rounding times the condition number of L, as with a solve.
 """
 
 from __future__ import annotations
@@ -96,10 +94,6 @@ def write_onnx(
     """Write a policy as an ONNX graph, as ``Policy.to_onnx`` does, which says what parameters mean.
 
     ``opset`` is the version of the operators, at least 12.
-
-    See Also
-    --------
-    Policy.to_onnx : The same as a method.
 
     Examples
     --------
@@ -201,10 +195,6 @@ class GraphPolicy:
         A file that ``write_onnx`` wrote.
     threads
         How many threads one run may use; 0 leaves it to onnxruntime.
-
-    See Also
-    --------
-    Policy.to_onnx : Writes the file.
 
     Examples
     --------

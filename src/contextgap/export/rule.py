@@ -1,20 +1,16 @@
 """A frozen policy as plain arrays, what it answers, and whether an export answers the same.
 
-The arrays are all that an export in another language needs to know.
-
 At a context x, with k the kernel values between x and an arm's support,
 
     mean = prior + weights·k        v = L⁻¹k        std² = k(x, x) − v·v + u·u
     upper = mean + reach·std        lower = mean − reach·std
 
-where u = M⁻¹k for models of inducing points, which have a second factor, and is nothing for others.
-All widths of this library are proportional to std, so one number per arm stands for them.
+where u = M⁻¹k for models of inducing points, and nothing for others: widths are proportional to
+std, so that one number per arm stands for them.
 
-Of a table with typed columns, exports take rows with one number per column, as ``TableSchema.read``
-gives it: a number, days since 1970, a code of a category, NaN if missing. An export makes of it
-what ``TableSchema.spread`` makes, number by number, and needs to know no more than
-``SpreadNumber``. A code that is no level's is like no level. Where kernels see NaN or an infinity
-there is no answer.
+Of a table with typed columns, exports take rows of numbers as ``TableSchema.read`` gives them, and
+make of them what ``TableSchema.spread`` makes, as ``SpreadNumber`` says. A code that is no level's
+is like no level. Where kernels see NaN or an infinity there is no answer.
 """
 
 from __future__ import annotations
@@ -628,10 +624,6 @@ class Parity:
         compared.
     other_certificates
         Where certificates differ by more than rounding explains in double precision; None likewise.
-
-    See Also
-    --------
-    export.parity : Returns one.
 
     Examples
     --------

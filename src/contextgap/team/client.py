@@ -21,8 +21,7 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import codec
-from contextgap.team.campaign.codec import decode_goal, encode_goal
+from contextgap.team.campaign import values
 from contextgap.team.campaign.methods import (
     CampaignMethods,
     check_key,
@@ -38,6 +37,8 @@ from contextgap.team.campaign.values import (
     Recall,
     Recalled,
     Trial,
+    decode_goal,
+    encode_goal,
 )
 
 try:
@@ -132,7 +133,7 @@ class Campaign(CampaignMethods):
         connection = Connection(url, token, patience)
         target = encode_goal(goal)
         if target is not None:
-            target["reference"] = codec.request_contexts(target["reference"])
+            target["reference"] = values.request_contexts(target["reference"])
         body = {
             "name": name,
             "arms": arms if isinstance(arms, int) else [*map(encode_label, read_labels(arms))],
@@ -200,7 +201,7 @@ class Campaign(CampaignMethods):
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         # Contexts or a pool, and the rest, of which services of 0.2 know no ``once``.
         given = {
-            n: codec.request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()
+            n: values.request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()
         }
         return _trials(self._send("ask", key, **given, arms=self._eligible(arms)))
 
@@ -210,7 +211,7 @@ class Campaign(CampaignMethods):
         if trial is None:
             said["reward"], contexts = (
                 said.pop("rewards"),
-                codec.request_contexts(said.pop("contexts")),
+                values.request_contexts(said.pop("contexts")),
             )
         body = {name: each[0] if single else each for name, each in said.items()}
         if trial is None:
@@ -241,7 +242,7 @@ class Campaign(CampaignMethods):
         return _trial(self._get(f"trials/{number}")["trial"])
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
-        rows = codec.request_contexts(codec.encode_contexts(contexts))
+        rows = values.request_contexts(values.encode_contexts(contexts))
         body = {"contexts": rows, "arms": self._eligible(arms)}
         found = self._connection.post(f"{self._path}/recommend", body)
         if "arm" in found:
@@ -273,7 +274,7 @@ class Campaign(CampaignMethods):
 
     def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
         features = request["features"]
-        known = None if features is None else codec.request_contexts(features)
+        known = None if features is None else values.request_contexts(features)
         self._send("arms/add", key, **{**request, "features": known})
 
     def _remove_arm(self, label: Any, key: str | None) -> None:
@@ -310,8 +311,8 @@ def _trials(found: dict[str, Any]) -> Any:
 def _trial(value: Mapping[str, Any]) -> Trial:
     among = value["eligible"]
     eligible = None if among is None else tuple(map(decode_label, among))
-    pick = codec.Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
-    return codec.read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
+    pick = values.Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
+    return values.read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
 
 
 def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
@@ -322,7 +323,7 @@ def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
     if isinstance(features, Mapping):
         features = [features[label] for label in read_labels(arms)]
     if features is not None:
-        found["features"] = codec.request_contexts(codec.encode_contexts(features, "features"))
+        found["features"] = values.request_contexts(values.encode_contexts(features, "features"))
     return found
 
 
@@ -340,7 +341,7 @@ def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
         every = known()
         if arms.shape[-1] != len(every):
             raise ValueError(f"arms must have a column for each of {len(every)} arms")
-        rows = codec.named_arms(arms, every)
+        rows = values.named_arms(arms, every)
         return rows[0] if arms.ndim == 1 else rows
     if isinstance(arms, str) or not hasattr(arms, "__iter__"):
         raise TypeError(f"arms must be labels, or a boolean array, got {arms!r}")

@@ -84,10 +84,6 @@ class CExport:
         are as close as that. Many of them in ``float`` mean that the policy needs ``double``, or a
         larger ridge.
 
-    See Also
-    --------
-    Policy.to_c : Returns one.
-
     Examples
     --------
     >>> export = policy.to_c("flight")
@@ -130,10 +126,6 @@ def write_c(
     """Write a policy as C99, as ``Policy.to_c`` does, which says what the parameters mean.
 
     The self-test compares with Python at ``self_test`` contexts, if no ``contexts`` are given.
-
-    See Also
-    --------
-    Policy.to_c : The same as a method.
 
     Examples
     --------

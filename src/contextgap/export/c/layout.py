@@ -1,7 +1,4 @@
-"""The numbers that an export holds, and its bytes, counted from the sizes of its tables.
-
-Bytes are those of pointers and ``size_t`` where they are largest.
-"""
+"""The numbers that an export holds, and its bytes where pointers are largest."""
 
 from __future__ import annotations
 

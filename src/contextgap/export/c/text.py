@@ -1,11 +1,9 @@
 """The generated part of the exported files, which a static one follows.
 
 ``policy.h`` says what the policy is and ends with ``runtime.h``; ``policy.c`` holds its tables and
-ends with ``runtime.c``; ``selftest.c`` holds Python's answers and ends with ``selftest.c``.
-
-Kernels are expressions of the functions of ``runtime.c``, and the tables that these need. They are
-those of ``contextgap.kernels``, clamped alike so that nothing underflows. Codes of categories are
-the last numbers of a context.
+ends with ``runtime.c``; ``selftest.c`` holds Python's answers and ends with ``selftest.c``. Kernels
+are expressions of functions of ``runtime.c``, clamped as in ``contextgap.kernels``. Literals mean
+exactly what they meant in Python. Other prefixes let several policies be linked together.
 """
 
 from __future__ import annotations

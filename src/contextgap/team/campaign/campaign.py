@@ -31,16 +31,7 @@ from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.eligible import read_eligible
-from contextgap.team.campaign import codec
-from contextgap.team.campaign.codec import (
-    START,
-    decode_goal,
-    encode_goal,
-    is_due,
-    progress,
-    seen_contexts,
-    summary,
-)
+from contextgap.team.campaign import values
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.methods import (
     CampaignMethods,
@@ -63,6 +54,7 @@ from contextgap.team.campaign.store import (
     prepare,
 )
 from contextgap.team.campaign.values import (
+    START,
     STATES,
     AlteredError,
     CampaignStatus,
@@ -72,6 +64,12 @@ from contextgap.team.campaign.values import (
     Recall,
     Recalled,
     Trial,
+    decode_goal,
+    encode_goal,
+    is_due,
+    progress,
+    seen_contexts,
+    summary,
     this_user,
 )
 
@@ -243,7 +241,7 @@ class Campaign(CampaignMethods):
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         pool = request.get("pool")
         if pool is not None:
-            request = {**request, "pool": hashlib.sha256(codec.as_json(pool).encode()).hexdigest()}
+            request = {**request, "pool": hashlib.sha256(values.as_json(pool).encode()).hexdigest()}
 
         def work(draft: Draft) -> list[Trial]:
             learner = draft.session.replay.learner
@@ -260,11 +258,11 @@ class Campaign(CampaignMethods):
             result = _pick(draft.session.replay, asked, pool)
             result["trials"] = draft.new_numbers(len(result["arms"]))
             lease: Any = request["lease"] or self._lease or "ever"
-            result["until"] = None if lease == "ever" else codec.after(lease, draft.now())
+            result["until"] = None if lease == "ever" else values.after(lease, draft.now())
             return _add(draft, draft.append("ask", asked, result, key))
 
         found = self._session.run(work)
-        return found if codec.is_table(request.get("contexts", {})) else found[0]
+        return found if values.is_table(request.get("contexts", {})) else found[0]
 
     def _tell(
         self, said: dict[str, Any], single: bool, trial: Any, eligible: Any, key: str | None
@@ -294,11 +292,11 @@ class Campaign(CampaignMethods):
             _check_own(draft, trial)
             row, request = draft.trial(number), {"trial": number}
             if draft.known(key, "cancel", request) is not None:
-                return codec.read_trial(row)
+                return values.read_trial(row)
             if row["state"] != "open":
                 raise ConflictError(f"trial {number} is {row['state']}, and no longer open")
             draft.append("cancel", request, {}, key)
-            return codec.read_trial(draft.change_trial(row))
+            return values.read_trial(draft.change_trial(row))
 
         return self._session.run(work)
 
@@ -313,11 +311,11 @@ class Campaign(CampaignMethods):
             where.append(TRIALS.c.state.in_(states))
         with self._session.reading() as connection:
             rows = self._session.store.trials(connection, *where, most=most)
-        return [codec.read_trial(row) for row in rows]
+        return [values.read_trial(row) for row in rows]
 
     def _trial(self, number: int) -> Trial:
         with self._session.reading() as connection:
-            return codec.read_trial(self._session.store.trial(connection, number))
+            return values.read_trial(self._session.store.trial(connection, number))
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
         with self._session.reading():
@@ -339,7 +337,7 @@ class Campaign(CampaignMethods):
         replay = session.replay
         replay.learner.learnt = None
         upto, policy = replay.number, _frozen(replay, *_how(request))
-        content = codec.to_bytes(policy)
+        content = values.to_bytes(policy)
         result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
         # A later release may estimate otherwise.
         result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
@@ -447,42 +445,42 @@ def _read_create(
     learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
     if goal is not None:
-        codec.check_cells(goal["reference"], "reference")
-        learner.learn_columns(codec.decode_contexts(goal["reference"]))
+        values.check_cells(goal["reference"], "reference")
+        learner.learn_columns(values.decode_contexts(goal["reference"]))
     length = read_lease(lease)
     return {
         "arms": [encode_new_label(label) for label in learner.arms],
-        "learner": base64.b64encode(codec.to_bytes(learner)).decode(),
+        "learner": base64.b64encode(values.to_bytes(learner)).decode(),
         "goal": goal,
         "lease": None if length == "ever" else length,
     }
 
 
 def _encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, Any]) -> Any:
-    single = not codec.is_table(request.get("contexts", {}))
-    rows = 1 if single else len(codec.rows_of(request["contexts"]))
+    single = not values.is_table(request.get("contexts", {}))
+    rows = 1 if single else len(values.rows_of(request["contexts"]))
     mask = read_eligible(arms, labels, rows, single=single)
     if mask is None:
         return None
     same = single or mask.strides[0] == 0
-    return codec.named_arms(mask[:1], labels)[0] if same else codec.named_arms(mask, labels)
+    return values.named_arms(mask[:1], labels)[0] if same else values.named_arms(mask, labels)
 
 
 def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
     """Ask the learner, which is ahead of the log then; return the result for the log."""
     start, learner = time.perf_counter(), replay.learner
-    before, arms = learner.state.random, codec.decode_eligible(request["arms"])
+    before, arms = learner.state.random, values.decode_eligible(request["arms"])
     learner.forget_followed()
     found: dict[str, Any] = {}
     if pool is None:
-        asked = learner.ask(codec.decode_contexts(request["contexts"]), arms=arms)
-        labels = asked.tolist() if codec.is_table(request["contexts"]) else [asked]
+        asked = learner.ask(values.decode_contexts(request["contexts"]), arms=arms)
+        labels = asked.tolist() if values.is_table(request["contexts"]) else [asked]
     else:
-        if not learner.knows_columns(codec.decode_contexts(pool)):
+        if not learner.knows_columns(values.decode_contexts(pool)):
             found["pool"] = pool
         once = request.get("once", False)
-        row, label = learner.ask(pool=codec.decode_contexts(pool), arms=arms, once=once)
-        found["context"], labels = codec.encode_contexts(row), [label]
+        row, label = learner.ask(pool=values.decode_contexts(pool), arms=arms, once=once)
+        found["context"], labels = values.encode_contexts(row), [label]
     found["arms"] = [encode_label(label) for label in labels]
     if (chances := learner.last_propensities(labels)) is not None:
         found["propensities"] = chances
@@ -498,7 +496,7 @@ def _check_own(draft: Draft, given: Any) -> None:
         if not isinstance(trial, Trial):
             continue
         row = draft.trial(trial.id)
-        arm, asked = decode_label(json.loads(row["arm"])), codec.read_time(row["asked"])
+        arm, asked = decode_label(json.loads(row["arm"])), values.read_time(row["asked"])
         if (arm, asked) != (trial.arm, trial.asked):
             raise ValueError(
                 f"trial {trial.id} of this campaign is of {arm!r}, asked for at "
@@ -516,7 +514,7 @@ def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | Non
     if key is not None and len(told) > 1:
         first["with"] = told[1:]
     if draft.known(key, "tell", first) is not None:
-        return [codec.read_trial(draft.trial(number)) for number in said["trial"]]
+        return [values.read_trial(draft.trial(number)) for number in said["trial"]]
     return [_tell_one(draft, first, key), *(_tell_one(draft, each, None) for each in told[1:])]
 
 
@@ -529,7 +527,7 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
             "correct(trial, reward, why) changes it"
         )
     draft.append("tell", request, {"late": row["state"] != "open"}, key)
-    return codec.read_trial(draft.change_trial(row))
+    return values.read_trial(draft.change_trial(row))
 
 
 @contextmanager
@@ -545,14 +543,14 @@ def _noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
         draft.note(**summary(now, past, goal))
 
 
-def _known_trials(draft: Draft, event: codec.Event) -> list[Trial]:
-    return [codec.read_trial(row) for row in draft.trials(event.result["trials"])]
+def _known_trials(draft: Draft, event: values.Event) -> list[Trial]:
+    return [values.read_trial(row) for row in draft.trials(event.result["trials"])]
 
 
-def _add(draft: Draft, event: codec.Event) -> list[Trial]:
+def _add(draft: Draft, event: values.Event) -> list[Trial]:
     rows = event.trial_rows
     draft.add_trials(rows)
-    return [codec.read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
+    return [values.read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
 
 
 def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str | None) -> int:
@@ -600,19 +598,19 @@ def _told_by(row: dict[str, Any], kind: str) -> int:
     return int(row["told_by"])
 
 
-def _find_policy(store: Store, connection: Connection, name: str) -> codec.Event:
+def _find_policy(store: Store, connection: Connection, name: str) -> values.Event:
     for event in store.events_of(connection, "freeze"):
         if event.request["name"] == name:
             return event
     raise NotFoundError(f"there is no policy {name!r}")
 
 
-def _check_unused(events: Sequence[codec.Event], name: str) -> None:
+def _check_unused(events: Sequence[values.Event], name: str) -> None:
     if any(event.request["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
 
-def _edits(store: Store, connection: Connection) -> tuple[list[codec.Event], dict[int, int]]:
+def _edits(store: Store, connection: Connection) -> tuple[list[values.Event], dict[int, int]]:
     edits = store.events_of(connection, "retract", "correct")
     mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
     rows = store.trials(connection, mine)
@@ -620,7 +618,7 @@ def _edits(store: Store, connection: Connection) -> tuple[list[codec.Event], dic
 
 
 def _edited(
-    edits: list[codec.Event], told_by: Mapping[int, int], upto: int
+    edits: list[values.Event], told_by: Mapping[int, int], upto: int
 ) -> dict[int, float | None]:
     """Return changes made since to rewards told up to an event."""
     since = changes_in([each for each in edits if each.number > upto])
@@ -640,11 +638,11 @@ def _frozen(
         card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
     policy = learner.freeze(card, fallback=fallback, tolerance=tolerance)
     # The time of the last event, so that it is the same when rebuilt.
-    state = policy.state.made_now(codec.read_time(replay.at))
+    state = policy.state.made_now(values.read_time(replay.at))
     return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
 
-def _load(store: Store, connection: Connection, event: codec.Event) -> Policy:
+def _load(store: Store, connection: Connection, event: values.Event) -> Policy:
     content = store.read_file(connection, "policy", event.number).read()
     if hashlib.sha256(content).hexdigest() != event.result["sha256"]:
         raise AlteredError(f"the policy {event.request['name']!r} was altered: its hash is wrong")
@@ -670,7 +668,7 @@ def load_watch(database: Database, campaign: str, name: str, policy: Policy) -> 
 
 
 def save_watch(database: Database, campaign: str, name: str, watch: Watch) -> None:
-    store, content = find_store(database, campaign), codec.to_bytes(watch)
+    store, content = find_store(database, campaign), values.to_bytes(watch)
     with store.locked() as connection:
         event = _find_policy(store, connection, name)
         store.remove_files(connection, "watch", [event.number])

@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.sql import ClauseElement
 
-from contextgap.team.campaign import codec
+from contextgap.team.campaign import values
 from contextgap.team.campaign.values import UnavailableError, seconds_left
 
 WAIT = 60.0  # seconds for another process that writes to a file
@@ -106,14 +106,14 @@ class Database:
     def now(self, connection: Connection) -> str:
         """Return the server's time, which all clients share, or this machine's."""
         if self.is_file:
-            return codec.now()
+            return values.now()
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
             there = connection.execute(asked_for).scalar_one().replace(tzinfo=UTC)
             self._server_time = passed, there
         asked, found = self._server_time
-        return codec.as_text(found + timedelta(seconds=passed - asked))
+        return values.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
         self._engine.dispose()

@@ -15,13 +15,16 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.arguments import read_censored, read_noise
 from contextgap.learner.costs import read_cost, read_told_costs
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign.codec import encode_given, is_plain_text, is_table, rows_of
 from contextgap.team.campaign.values import (
     STATES,
     CampaignStatus,
     FrozenPolicy,
     Recall,
     Trial,
+    encode_given,
+    is_plain_text,
+    is_table,
+    rows_of,
     trials_frame,
 )
 

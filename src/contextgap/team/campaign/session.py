@@ -1,14 +1,12 @@
 """Keeps one process's learner up to date with the log, and adds to it what calls do.
 
-A call computes while others may go on, on a *draft*: nothing is written until it ends. Then the
-draft is written at once, if no other process added an event meanwhile; if one did, the learner is
-put back and the call is made again.
+A call computes on a *draft* while others may go on. At its end the draft is written, if no other
+process added an event meanwhile; else the learner is put back and the call is made again.
 
-Hyperparameters are facts, as picks are. An event that told rewards has those that were learnt from
-them as ``"learnt"``, None if none were; so has a ``tune``. After a retraction or a correction they
-are learnt anew from the changed reward on. Its event has the number of the event that told this
-reward, ``"from"``, and the sets learnt, by event: they replace those of all events between. In logs
-of releases before 0.3 events have none, and whoever replays them learns anew.
+Events that told rewards, and ``tune``, have the hyperparameters learnt from them as ``"learnt"``,
+None if none were. A retraction or correction has the sets learnt anew by event, and as ``"from"``
+the event that told the reward: they replace those of all events between. Logs of releases before
+0.3 have none, and whoever replays them learns anew.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.base.labels import decode_label
 from contextgap.learner.replayed import ReplayedLearner
-from contextgap.team.campaign import codec
+from contextgap.team.campaign import values
 from contextgap.team.campaign.store import TRIALS, Store
 from contextgap.team.campaign.values import AlteredError, ConflictError, caller, check_time
 
@@ -64,7 +62,7 @@ def loaded(file: IO[bytes]) -> ReplayedLearner:
     return learner
 
 
-def changes_in(events: list[codec.Event]) -> dict[int, float | None]:
+def changes_in(events: list[values.Event]) -> dict[int, float | None]:
     """Return new rewards of trials, None for retracted ones."""
     return {
         event.request["trial"]: event.request.get("reward")
@@ -73,7 +71,7 @@ def changes_in(events: list[codec.Event]) -> dict[int, float | None]:
     }
 
 
-def _learnt_at(event: codec.Event, edits: Sequence[codec.Event]) -> Any:
+def _learnt_at(event: values.Event, edits: Sequence[values.Event]) -> Any:
     for edit in reversed(edits):
         found = edit.result.get("learnt", {"from": 0, "sets": None})
         if found["from"] <= event.number < edit.number:
@@ -92,9 +90,9 @@ def _about(said: _Said, *, corrected: bool) -> dict[str, Any]:
 class Replay:
     """The learner after an event; ``find`` returns the pick of an earlier trial."""
 
-    find: Callable[[int], codec.Pick]
+    find: Callable[[int], values.Pick]
     number: int = 0
-    hash: str = codec.NOTHING
+    hash: str = values.NOTHING
     at: str = ""
     learner: ReplayedLearner = field(init=False)  # since the first event
     sound: bool = True  # not while an event is taken in
@@ -102,16 +100,16 @@ class Replay:
     since_snapshot: int = 0
     next_due: str | None = None  # no lease runs out before
     learnt: dict[str, Any] = field(default_factory=dict)  # anew, by the event's number
-    _picks: dict[int, codec.Pick] = field(default_factory=dict)
+    _picks: dict[int, values.Pick] = field(default_factory=dict)
 
-    def pick(self, trial: int) -> codec.Pick:
+    def pick(self, trial: int) -> values.Pick:
         return self._picks.get(trial) or self.find(trial)
 
     def apply(
         self,
-        event: codec.Event,
+        event: values.Event,
         changes: Changes = _NO_CHANGES,
-        edits: Sequence[codec.Event] = (),
+        edits: Sequence[values.Event] = (),
         *,
         anew: bool = False,
     ) -> None:
@@ -138,18 +136,18 @@ class Replay:
 
     def append(
         self, kind: str, key: str | None, request: Any, result: _Said, *, at: str, by: str | None
-    ) -> codec.Event:
+    ) -> values.Event:
         """Take in what happens now, but for a pick; return the event."""
         start, self.sound = time.perf_counter(), False
-        text = codec.as_json(request)
+        text = values.as_json(request)
         read = json.loads(text)  # learners are only given what was read back
         if kind in _LEARNING:
             learnt = self._step(kind, read, result, _NO_CHANGES, _ANEW)
             result = {**result, "learnt": learnt}
         elif kind != "ask":
             self._step(kind, read, result, _NO_CHANGES, None)
-        parts = (self.number + 1, at, kind, key, text, codec.as_json(result))
-        event = codec.Event.following(self.hash, parts, by)
+        parts = (self.number + 1, at, kind, key, text, values.as_json(result))
+        event = values.Event.following(self.hash, parts, by)
         vars(event)["request"] = read
         if kind == "ask":
             vars(event)["result"] = result
@@ -181,7 +179,7 @@ class Replay:
             self.learnt[str(self.number + 1)] = found
         return found
 
-    def _went_on(self, event: codec.Event, start: float) -> None:
+    def _went_on(self, event: values.Event, start: float) -> None:
         if event.kind == "ask":
             result = event.result
             self._picks |= dict(zip(result["trials"], event.picks, strict=True))
@@ -199,13 +197,13 @@ class Replay:
 
     def _on_ask(self, request: _Said, result: _Said, _: Changes) -> None:
         if "pool" in result:
-            self.learner.learn_columns(codec.decode_contexts(result["pool"]))
+            self.learner.learn_columns(values.decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
         arms: Any = [decode_label(label) for label in result["arms"]]
         self.learner.add_pending(
-            codec.decode_contexts(contexts),
-            arms if codec.is_table(contexts) else arms[0],
-            eligible=codec.decode_eligible(request["arms"]),
+            values.decode_contexts(contexts),
+            arms if values.is_table(contexts) else arms[0],
+            eligible=values.decode_eligible(request["arms"]),
             propensities=result.get("propensities"),
         )
         if "random" in result:
@@ -214,7 +212,7 @@ class Replay:
     def _on_tell(self, request: _Said, result: _Said, changes: Changes) -> None:
         trial = request["trial"]
         pick, reward = self.pick(trial), changes.get(trial, request["reward"])
-        context = codec.decode_contexts(pick.context)
+        context = values.decode_contexts(pick.context)
         if reward is None:
             if not result["late"]:
                 self.learner.forget_pick(context, pick.arm)
@@ -230,32 +228,32 @@ class Replay:
         rewards = [changes.get(trial, reward) for trial, reward in told]
         left = [place for place, reward in enumerate(rewards) if reward is not None]
         if len(left) < len(rewards):
-            self.learner.learn_columns(codec.decode_contexts(contexts))
+            self.learner.learn_columns(values.decode_contexts(contexts))
         if not left:
             return
         arms: Any = [decode_label(request["arms"][place]) for place in left]
-        values: Any = [rewards[place] for place in left]
-        eligible = codec.decode_eligible(request["eligible"])
+        told_there: Any = [rewards[place] for place in left]
+        eligible = values.decode_eligible(request["eligible"])
         said = {name: request[name] for name in (*_EXACT, "cost") if name in request}
         each = [
             _about({n: said[n][place] for n in said}, corrected=trials[place] in changes)
             for place in left
         ]
         about: dict[str, Any] = {name: [row[name] for row in each] for name in said}
-        if codec.is_table(contexts):
-            contexts = codec.some_rows(contexts, left)
+        if values.is_table(contexts):
+            contexts = values.some_rows(contexts, left)
             if eligible is not None and isinstance(request["eligible"][0], list):
                 eligible = [eligible[place] for place in left]
         else:
-            arms, values = arms[0], values[0]
+            arms, told_there = arms[0], told_there[0]
             about = {name: said[0] for name, said in about.items()}
-        rows = codec.decode_contexts(contexts)
+        rows = values.decode_contexts(contexts)
         self.learner.add_pending(rows, arms, eligible=eligible)
-        self.learner.tell(rows, arms, values, eligible=eligible, **about)
+        self.learner.tell(rows, arms, told_there, eligible=eligible, **about)
 
     def _on_cancel(self, request: _Said, _: _Said, __: Changes) -> None:
         pick = self.pick(request["trial"])
-        self.learner.forget_pick(codec.decode_contexts(pick.context), pick.arm)
+        self.learner.forget_pick(values.decode_contexts(pick.context), pick.arm)
 
     def _on_tune(self, request: _Said, _: _Said, changes: Changes) -> None:
         if changes and len(self.learner.state.model) < _LEAST_TUNED:
@@ -264,7 +262,7 @@ class Replay:
 
     def _on_add_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         features = request["features"]
-        known = None if features is None else codec.decode_contexts(features)
+        known = None if features is None else values.decode_contexts(features)
         label, cost = decode_label(request["arm"]), request.get("cost")
         self.learner.add_recorded_arm(label, known, cost)
 
@@ -285,10 +283,10 @@ class Draft:
         self.session, self.connection = session, connection
         replay = session.replay
         self.base = replay.number, replay.hash
-        self.events: list[codec.Event] = []
+        self.events: list[values.Event] = []
         self._trials: dict[int, dict[str, Any]] = {}
         self._read: dict[int, dict[str, Any]] = {}
-        self._files: list[tuple[str, codec.Event, bytes]] = []
+        self._files: list[tuple[str, values.Event, bytes]] = []
         self._stale: list[int] = []
         self._progress: dict[str, Any] = {}
         self._last_trial: int | None = None
@@ -302,13 +300,13 @@ class Draft:
         request: dict[str, Any],
         result: dict[str, Any],
         key: str | None = None,
-    ) -> codec.Event:
+    ) -> values.Event:
         by = None if kind == "expire" else caller(self.session.by)
         replay, at = self.session.replay, self.now()
         self.events.append(replay.append(kind, key, request, result, at=at, by=by))
         return self.events[-1]
 
-    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> codec.Event | None:
+    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> values.Event | None:
         if key is None:
             return None
         drafted = next((event for event in self.events if event.key == key), None)
@@ -320,7 +318,7 @@ class Draft:
             )
         return found
 
-    def events_of(self, *kinds: str) -> list[codec.Event]:
+    def events_of(self, *kinds: str) -> list[values.Event]:
         written = self.session.store.events_of(self.connection, *kinds)
         return [*written, *(event for event in self.events if event.kind in kinds)]
 
@@ -353,7 +351,7 @@ class Draft:
         self._trials[row["id"]] = {**row, **self.events[-1].trial_change}
         return self._trials[row["id"]]
 
-    def add_file(self, kind: str, event: codec.Event, content: bytes) -> None:
+    def add_file(self, kind: str, event: values.Event, content: bytes) -> None:
         self._files.append((kind, event, content))
 
     def adopt(self, replay: Replay, told_by: int) -> None:
@@ -361,7 +359,7 @@ class Draft:
         store = self.session.store
         self._stale += [n for n in store.files(self.connection, "snapshot") if n >= told_by]
         self.session.replay = replay
-        self.add_file("snapshot", self.events[-1], codec.to_bytes(replay.learner))
+        self.add_file("snapshot", self.events[-1], values.to_bytes(replay.learner))
         replay.seconds, replay.since_snapshot = 0.0, 0
 
     def note(self, **progress: Any) -> None:
@@ -535,7 +533,7 @@ class Session:
         due, now = self.replay.next_due, self.store.database.now(connection)
         if due is None or due > now:
             return False
-        if self.store.database.is_file and now > (codec.after(_JUMP, self.replay.at) or now):
+        if self.store.database.is_file and now > (values.after(_JUMP, self.replay.at) or now):
             warnings.warn(
                 f"the clock says {now[:19]}, more than a day after the last event, so no lease "
                 "runs out now; it will after the next ask or tell, if the clock is right",
@@ -668,7 +666,7 @@ class Session:
 
     def write_snapshot(self) -> None:
         start, replay = time.perf_counter(), self.replay
-        content, event = codec.to_bytes(replay.learner), (replay.number, replay.hash)
+        content, event = values.to_bytes(replay.learner), (replay.number, replay.hash)
         with self.store.locked() as connection:
             taken = self._snapshots(connection)
             if self.store.last_event(connection) == event and replay.number not in taken:
@@ -679,10 +677,10 @@ class Session:
         replay.seconds, replay.since_snapshot = 0.0, 0
         self._writing = time.perf_counter() - start
 
-    def _find(self, trial: int) -> codec.Pick:
+    def _find(self, trial: int) -> values.Pick:
         if self._connection is None:
             raise RuntimeError("there is no connection to read a trial with")
-        return codec.Pick.of(self.store.trial(self._connection, trial))
+        return values.Pick.of(self.store.trial(self._connection, trial))
 
 
 def _surplus(numbers: list[int]) -> list[int]:

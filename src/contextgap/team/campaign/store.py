@@ -1,9 +1,8 @@
 """The tables of a database, queries of what is in them, and what operators need.
 
-Events are the truth; all other tables can be made again from them. Tables of an earlier release are
-upgraded: version 1, of release 0.2, had no table that says so, no callers, and no hashes but those
-of events. A backup is a SQLite file with the tables of a database of either kind, as of one moment;
-the service may run meanwhile.
+Events are the truth; all other tables can be made again from them. Version 1 of the tables, of
+release 0.2, had no table that says so, no callers, and hashes of events only. A backup is a SQLite
+file with the tables of any database, as of one moment.
 """
 
 from __future__ import annotations
@@ -28,24 +27,22 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.sql import ClauseElement, ColumnElement
 
 from contextgap.base import files
-from contextgap.team.campaign import codec
-from contextgap.team.campaign.codec import (
+from contextgap.team.campaign import values
+from contextgap.team.campaign.database import IDLE, NAME, Database, Prepared
+from contextgap.team.campaign.values import (
     NOTHING,
     START,
+    STATES,
+    AlteredError,
+    ConflictError,
     Event,
+    NotFoundError,
+    UnavailableError,
     as_json,
     decode_goal,
     file_hash,
     row_hash,
     summary,
-)
-from contextgap.team.campaign.database import IDLE, NAME, Database, Prepared
-from contextgap.team.campaign.values import (
-    STATES,
-    AlteredError,
-    ConflictError,
-    NotFoundError,
-    UnavailableError,
 )
 
 VERSION = 2
@@ -503,7 +500,7 @@ def check_database(database: Database) -> None:
                 "the database is of an earlier release; contextgap database upgrade upgrades it"
             )
         # Only a commit shows whether there is room left.
-        connection.execute(update(SCHEMA).values(checked=codec.now()))
+        connection.execute(update(SCHEMA).values(checked=values.now()))
 
 
 def make_tables(database: Database, connection: Connection) -> bool:

@@ -1,12 +1,8 @@
 """Requests: who may send what, and how much; how they are read and routed; errors as answers.
 
-The secret of a token is 256 random bits, shown once. The database keeps its SHA-256: from that
-nobody can guess the secret, because there are too many to try. Slow hashes are for passwords, which
-are few enough; here they would only make every request slow.
-
-What a route needs is its ``security`` in the OpenAPI document, so that what is documented is what
-is enforced. A route that says nothing cannot be made. Errors are problem documents (RFC 9457) with
-a plain message, never a traceback.
+The secret of a token is 256 random bits, shown once. The database keeps its SHA-256: nobody can try
+so many secrets, so a slow hash is not needed. What a route needs is its ``security`` in the OpenAPI
+document; one that says nothing cannot be made. Errors are problem documents (RFC 9457).
 """
 
 from __future__ import annotations
@@ -54,13 +50,12 @@ from contextgap.team.campaign import (
     DeadlineError,
     NotFoundError,
     UnavailableError,
-    codec,
+    values,
 )
-from contextgap.team.campaign.codec import as_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_name
 from contextgap.team.campaign.store import LARGEST
-from contextgap.team.campaign.values import speak_for
+from contextgap.team.campaign.values import as_json, speak_for
 
 SCOPES = ("read", "explore", "freeze", "admin")  # of tokens
 REFRESH = 5.0  # seconds until a revoked token is refused
@@ -225,7 +220,7 @@ class Token:
 
     @property
     def good(self) -> bool:
-        return self.revoked is None and (self.until is None or codec.now() < self.until)
+        return self.revoked is None and (self.until is None or values.now() < self.until)
 
 
 def hash_of(secret: str) -> str:
@@ -247,9 +242,9 @@ def create_token(
     secret = f"cgap_{secrets.token_urlsafe(32)}"
     until = None
     if days is not None:
-        until = codec.after(86_400 * checks.positive("days", days, "90 is usual"))
+        until = values.after(86_400 * checks.positive("days", days, "90 is usual"))
     row = {"name": name, "hash": hash_of(secret), "scopes": ",".join(wanted), "until": until}
-    row |= {"campaign": campaign, "created": codec.now()}
+    row |= {"campaign": campaign, "created": values.now()}
     with database.writing() as connection:
         _METADATA.create_all(connection)
         try:
@@ -265,7 +260,7 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
     try:
         if any(token.good for token in read_tokens(where).values()):
             return None
-        return create_token(where, f"made at {codec.now()}", SCOPES)
+        return create_token(where, f"made at {values.now()}", SCOPES)
     except (SQLAlchemyError, OSError, ConflictError):
         return None
     finally:
@@ -278,7 +273,7 @@ def revoke_token(database: Database, name: str) -> None:
         if name not in known:
             raise NotFoundError(f"there is no token {name!r}; there are {known}")
         mine = (TOKENS.c.name == name) & TOKENS.c.revoked.is_(None)
-        connection.execute(sa.update(TOKENS).where(mine).values(revoked=codec.now()))
+        connection.execute(sa.update(TOKENS).where(mine).values(revoked=values.now()))
 
 
 def read_tokens(database: Database) -> dict[str, Token]:

@@ -1,8 +1,7 @@
 """The live page: what it shows, its routes, and its server-sent events.
 
-Counting 100,000 trials in the database takes a fifth of a second, and a page asks every second.
-What the page counts is kept here in 21 bytes a trial; of the database, only what is new is read.
-Drawings have at most so many bins and points, however many trials there are. What the learner
+Pages ask every second, and counting in the database is slow. So counts are kept here, in 21 bytes a
+trial, and only what is new is read. Drawings have at most so many bins and points. What the learner
 believes is computed beside the campaign's thread. Changes go through the other routes.
 """
 
@@ -40,14 +39,6 @@ from contextgap.policy.scoring import QUICK
 from contextgap.tables.columns import Category, Number
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError
-from contextgap.team.campaign.codec import (
-    as_json,
-    decode_goal,
-    read_label,
-    read_trial,
-    summary,
-    trial_json,
-)
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_states
 from contextgap.team.campaign.store import (
@@ -59,7 +50,15 @@ from contextgap.team.campaign.store import (
     find_store,
     summaries,
 )
-from contextgap.team.campaign.values import STATES
+from contextgap.team.campaign.values import (
+    STATES,
+    as_json,
+    decode_goal,
+    read_label,
+    read_trial,
+    summary,
+    trial_json,
+)
 from contextgap.team.service.access import Router, StrictRequest, busy, json_answer
 from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.routes import Body, Label, OneContext, check_size
@@ -100,13 +99,7 @@ _SHARE = 0.1  # of the time, for freezing
 _QUICK = 0.1  # seconds, up to which that does not matter
 _ARGUMENTS = 6  # named in an explanation
 _CAMPAIGNS = 32  # whose last belief is kept
-_TRIALS: dict[str, Any] = {"trials": [], "next": None}
-_STANDING = {"event": 26, "trials": {"open": 1, "told": 12}}
-_SERIES = {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]}
-_SCORE = {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]}
-_KNOWN = {"event": 26, "named": True, "columns": [], "typical": None}
-_ALONG = {"event": 26, "column": "temperature", "values": [0.0, 1.0]}
-_WHY = {"event": 26, "ranking": [], "explanation": None}
+_EXAMPLE = {"event": 26}
 router = Router()
 own = Router("/page/campaigns/{campaign}", among=router)
 
@@ -584,7 +577,7 @@ async def _from_belief(request: StrictRequest, make: Callable[[Belief], Any]) ->
     return _json(await asyncio.to_thread(make, await request.service.beliefs.of(request.campaign)))
 
 
-@own.on("GET /status", "read", _STANDING, 404)
+@own.on("GET /status", "read", _EXAMPLE, 404)
 async def status(request: StrictRequest) -> Response:
     """Counts and progress as last recorded, for the page.
 
@@ -593,13 +586,13 @@ async def status(request: StrictRequest) -> Response:
     return await _from_log(request, Standing.status)
 
 
-@own.on("GET /series", "read", _SERIES, 404)
+@own.on("GET /series", "read", _EXAMPLE, 404)
 async def series(request: StrictRequest) -> Response:
     """Picks, rewards and progress over time, for the page."""
     return await _from_log(request, Standing.series)
 
 
-@own.on("GET /trials", "read", _TRIALS, 404, 422)
+@own.on("GET /trials", "read", {"trials": [], "next": None}, 404, 422)
 async def trials(
     request: StrictRequest,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
@@ -617,7 +610,7 @@ async def trials(
     return await _from_log(request, lambda standing: standing.find_trials(**how))
 
 
-@own.on("GET /score", "read", _SCORE, 404)
+@own.on("GET /score", "read", _EXAMPLE, 404)
 async def score(request: StrictRequest) -> Response:
     """The score card in words, for the page.
 
@@ -626,13 +619,13 @@ async def score(request: StrictRequest) -> Response:
     return await _from_belief(request, Belief.score)
 
 
-@own.on("GET /columns", "read", _KNOWN, 404)
+@own.on("GET /columns", "read", _EXAMPLE, 404)
 async def columns(request: StrictRequest) -> Response:
     """What contexts look like, for the page."""
     return await _from_belief(request, Belief.columns)
 
 
-@own.on("POST /along", "read", _ALONG, *(400, 404, 422))
+@own.on("POST /along", "read", _EXAMPLE, 400, 404, 422)
 async def along(request: StrictRequest, body: Along) -> Response:
     """What is believed along a column, for the page."""
     check_size(request, body.at)
@@ -640,7 +633,7 @@ async def along(request: StrictRequest, body: Along) -> Response:
     return await _from_belief(request, lambda belief: belief.course(body.column, at))
 
 
-@own.on("POST /why", "read", _WHY, *(400, 404, 422))
+@own.on("POST /why", "read", _EXAMPLE, 400, 404, 422)
 async def why(request: StrictRequest, body: Why) -> Response:
     """Why an arm is answered, for the page.
 

@@ -26,9 +26,9 @@ from contextgap.insight.watch import Watch
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
-from contextgap.team.campaign import Campaign, codec
-from contextgap.team.campaign.codec import encode_goal, read_label
+from contextgap.team.campaign import Campaign, values
 from contextgap.team.campaign.store import LARGEST
+from contextgap.team.campaign.values import encode_goal, read_label
 from contextgap.team.service.access import (
     UNKNOWN_FIELD,
     DirectRoute,
@@ -398,7 +398,7 @@ async def recommend(request: StrictRequest, body: Recommend) -> Response:
 @own.on("POST /policies", "freeze", _FROZEN, *_CHANGE, status=201)
 async def freeze(request: StrictRequest, body: Freeze) -> Response:
     """Freeze a policy."""
-    fallback = None if body.fallback is None else codec.read_label(body.fallback, "fallback")
+    fallback = None if body.fallback is None else values.read_label(body.fallback, "fallback")
 
     def call(found: Campaign) -> Any:
         found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=body.key)
@@ -429,7 +429,7 @@ async def card(found: Frozen) -> Response:
 @frozen.on("GET /cgap", "read", _BYTES, 404)
 async def cgap(request: StrictRequest, found: Frozen) -> Response:
     """A policy as a .cgap file."""
-    return await _download(request, "cgap", codec.to_bytes, found)
+    return await _download(request, "cgap", values.to_bytes, found)
 
 
 @frozen.on("GET /onnx", "read", _BYTES, 404, 422)
@@ -455,7 +455,7 @@ async def rebuilt(request: StrictRequest, policy: PolicyName) -> Response:
     It takes as long as the log is.
     """
     made = await request.hosting.beside(
-        request.campaign, lambda c: codec.to_bytes(c.rebuild(policy))
+        request.campaign, lambda c: values.to_bytes(c.rebuild(policy))
     )
     return await _download(request, "cgap", bytes, made)
 
@@ -649,8 +649,8 @@ async def tell(request: StrictRequest, body: Tell) -> Response:
 
 def _trials_json(found: Any) -> dict[str, Any]:
     if isinstance(found, list):
-        return {"trials": [codec.trial_json(trial) for trial in found]}
-    return {"trial": codec.trial_json(found)}
+        return {"trials": [values.trial_json(trial) for trial in found]}
+    return {"trial": values.trial_json(found)}
 
 
 @own.on("GET /trials", "read", {"trials": [_TRIAL], "next": None}, 404, 422)
@@ -668,7 +668,9 @@ async def trials(
     """
 
     def call(found: Campaign) -> Any:
-        page = [codec.trial_json(each) for each in found.find_trials(state, after=after, most=most)]
+        page = [
+            values.trial_json(each) for each in found.find_trials(state, after=after, most=most)
+        ]
         return {"trials": page, "next": page[-1]["id"] if len(page) == most else None}
 
     return await request.answer(call)
@@ -777,7 +779,7 @@ async def arms(request: StrictRequest) -> Response:
 @own.on("POST /arms/add", "admin", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
 async def add_arm(request: StrictRequest, body: AddArm) -> Response:
     """Add an arm."""
-    label = codec.read_label(body.arm)
+    label = values.read_label(body.arm)
     check_size(request, body.features)
     features = read_json(body.features, "features")
 
@@ -792,7 +794,7 @@ async def add_arm(request: StrictRequest, body: AddArm) -> Response:
 @own.on("POST /arms/remove", "admin", {"arms": _ARMS[:2]}, *_CHANGE)
 async def remove_arm(request: StrictRequest, body: RemoveArm) -> Response:
     """Never choose an arm again."""
-    label = codec.read_label(body.arm)
+    label = values.read_label(body.arm)
 
     def call(found: Campaign) -> Any:
         found.remove_arm(label, key=body.key)
@@ -817,7 +819,7 @@ async def tune(request: StrictRequest, body: Tune) -> Response:
 @own.on("GET /learner", "read", _BYTES, 404)
 async def learner(request: StrictRequest) -> Response:
     """A copy of the learner, as a .cgap file."""
-    content = await request.hosting.run(request.campaign, lambda c: codec.to_bytes(c.learner()))
+    content = await request.hosting.run(request.campaign, lambda c: values.to_bytes(c.learner()))
     return Response(content, media_type="application/octet-stream")
 
 
