@@ -139,9 +139,8 @@ def _compressed(
 ) -> tuple[Policy, CompressionReport]:
     """Return a policy whose exports take at most ``most`` bytes.
 
-    Bytes of C without certificates are known beforehand; those of a graph, or of certificates, only
-    once written. So the excess is subtracted from the target and, if that fails, sizes between the
-    largest that fits and the smallest that does not are tried by bisection.
+    The bytes of graphs and certificates are known once written. So the excess is subtracted from
+    the target and, if that fails, sizes are tried by bisection.
     """
 
     def attempt(limit: int) -> tuple[tuple[Policy, CompressionReport], int]:

@@ -236,10 +236,7 @@ def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
 def described_table(
     path: Path, said: ColumnOptions, columns: Sequence[str] | None = None
 ) -> tuple[Any, Columns | None]:
-    """Return the contexts in a file, and what they hold; None unless the user said something of it.
-
-    ``columns`` are those of a context, all by default; a name that is mistyped is an error.
-    """
+    """Return the contexts in a file, and what the user said of them, if anything."""
     sheet, exclude = read_sheet(path), said.exclude or ()
     for name in exclude:
         sheet.cells_of(name)
@@ -417,12 +414,9 @@ def _written(
     numbers: Sequence[str],
     arms: Sequence[Label],
 ) -> Iterator[Write]:
-    """Give what writes a block and its answers: to a file, or to the standard output.
+    """Give what writes a block and its answers: to a file, in the format of its name, or as CSV.
 
-    The name of the file says in which format; it is CSV unless it ends otherwise, with the
-    separator of the first file that is read.
-    ``files`` are those that blocks are read from, ``numbers`` the columns in them that are known
-    to be numbers; ``arms`` are those that may be answered.
+    ``numbers`` are the columns known to be numbers, and ``arms`` those that may be answered.
     """
     separator = "\t" if path is not None and suffix_of(path) == ".tsv" else None
     if json:

@@ -111,19 +111,14 @@ def select_command(
 ) -> Iterator[Any]:
     """Learn from few runs which solver suits which instance.
 
-    Methods are studied by cross-validation, which continues where it stopped.
+    Methods are studied by cross-validation, which continues where it stopped. With
+    --cpu or --seconds, solvers race each other on training instances within that
+    time, and are compared with ExtraTrees, random solvers and the full table.
 
-    With --selector, --instance, --onnx or --c there is no study: the first method
-    learns one selector from all instances of one scenario. It is saved for later;
-    FOLDER may be where it was saved.
-
-    For new instances it prints the solver, its expected loss against the best
-    solver, in units of reward, and a bound on that loss.
-
-    With --cpu or --seconds, solvers race each other on training instances within
-    that time. The result is compared with ExtraTrees, random solvers and the full
-    table. Races aim at a low ratio of times to the best solver's, or at a low PAR10
-    with --aim par10.
+    With --selector, --instance, --onnx or --c the first method learns one selector
+    from all instances of one scenario instead, and saves it; FOLDER may be where it
+    was saved. For new instances it prints the solver, its expected loss against the
+    best solver, in units of reward, and a bound on that loss.
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
     within, ships = cpu is not None or seconds is not None, selector or instance or onnx or c

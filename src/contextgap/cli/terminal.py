@@ -120,8 +120,7 @@ def command(function: Callable[..., Iterator[Any] | None]) -> Callable[..., None
     """Return a command for typer, which sees the fields of dataclasses of options in their place.
 
     A generator yields the answer for programs, an ``Answer`` if it may fail, and then prints it for
-    people. It gets the option ``--json``, with which the latter is left out, and errors that a user
-    can fix become one line.
+    people, unless ``--json`` is given. Errors that a user can fix become one line.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {}
@@ -380,8 +379,8 @@ def say_error(error: Any) -> None:
 def _in_options(text: str) -> str:
     """Return a message with the options of the command that was called.
 
-    Python's ``some_name=True`` becomes ``--some-name`` if the command has that. An option that it
-    does not have is that of the command that makes the policy or campaign, which is named.
+    Python's ``some_name=True`` becomes ``--some-name``, with the command that makes the policy or
+    campaign before it if the option is that command's.
     """
     # Later versions of typer have their own copy of click.
     home = typer.main if hasattr(typer.main, "get_current_context") else import_module("click")

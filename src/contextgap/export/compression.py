@@ -87,16 +87,14 @@ class CompressionReport:
     Parameters
     ----------
     agreement
-        Share of decisions unchanged at reference contexts that were not used for choosing or
-        refitting points; only ``compress(agreement=...)`` uses them, to choose the size.
+        Share of decisions unchanged at reference contexts held out; only
+        ``compress(agreement=...)`` uses them, to choose the size.
     agreement_fitted
-        The same at the contexts that were used.
+        The same at those that points were fitted to.
     added_regret
-        Average over held-out contexts of what the original policy's mean says the changed
-        decisions lose; never negative if the original deploys the highest mean and has no safe arm.
+        What the changed decisions lose on average over held-out contexts, by the original's means.
     added_regret_bound
-        The same with the original's upper bound of its own arm and its lower bound of the new one:
-        what changed decisions lose at most, where the original's intervals hold.
+        What changed decisions lose at most, where the original's intervals hold.
     points
         Points of each arm.
     points_before
@@ -108,9 +106,8 @@ class CompressionReport:
     recommender
         Name of the rule by which the compressed policy deploys.
     fitted
-        What its means were fitted to: ``"mean"``, the original's means; ``"upper"``, its upper
-        bounds; ``"nothing"`` if the policy was small enough as it was. Either way only up to a
-        function that all arms share, so differences between arms are meant, not levels.
+        What the differences of its means were fitted to: the original's ``"mean"`` or ``"upper"``
+        bounds, or ``"nothing"`` if it was small enough.
     curve
         Agreement at held-out contexts by size, for the same rule; the last row is the original.
 
@@ -372,10 +369,10 @@ def normal_equations(
     arm: IntArray,
     wanted_there: FloatArray,
 ) -> Equations:
-    """Return the normal equations of candidates, of which ``arm`` says whose point each may become.
+    """Return the normal equations of candidates, each a point of the arm in ``arm``.
 
-    ``wanted`` and ``wanted_there`` hold the functions to fit, less the prior mean: at the reference
-    contexts, shape (m, arms), and at the candidates, shape (n, arms).
+    ``wanted``, shape (m, arms), and ``wanted_there``, shape (n, arms), are the functions to fit
+    less the prior mean, at the reference contexts and at the candidates.
     """
     arms = wanted.shape[1]
     importance = _importance(wanted, deployed)
@@ -415,9 +412,8 @@ def _importance(wanted: FloatArray, deployed: IntArray) -> FloatArray:
 class Selection:
     """An order of candidates, of which any first k can be kept, with weights refitted.
 
-    A partial Cholesky factor of the normal equations' matrix, whose pivot is the candidate that
-    lowers the squared error most once all weights are refitted (orthogonal least squares). An
-    arm may have ``most_per_arm`` points, by default any number.
+    A partial Cholesky factor of the normal equations, whose pivot lowers the squared error most
+    once all weights are refitted (orthogonal least squares).
     """
 
     def __init__(self, equations: Equations, most_per_arm: int | None = None) -> None:

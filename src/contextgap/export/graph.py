@@ -92,8 +92,7 @@ class Value:
 class GraphBuilder:
     """Nodes and constants of a graph under construction.
 
-    Asking twice for the same node or constant gives the same value, so parts need not know what
-    others have computed already. All real numbers have one type, float64 or float32.
+    Asking twice for the same node or constant gives the same value. Real numbers have one type.
     """
 
     def __init__(self, dtype: DTypeLike, opset: int) -> None:
@@ -174,10 +173,7 @@ class GraphBuilder:
 
 
 def spread_rows(graph: GraphBuilder, rows: Value, table: TableSchema) -> Value:
-    """Return what kernels see of ``rows``, shape (columns, batch), as a table (numbers, batch).
-
-    What has no answer is NaN or infinite there.
-    """
+    """Return what kernels see of ``rows``, shape (numbers, batch); NaN for no answer."""
     numbers = spread_numbers(table)
     groups = [(how, [each for each in numbers if each.how is how]) for how in How]
     stacked = graph.stack([_part(graph, rows, how, own) for how, own in groups if own])
@@ -220,9 +216,7 @@ def _warped(graph: GraphBuilder, contexts: Value, warp: Warp) -> Value:
 class KernelGraph:
     """Kernels between the observed contexts ``support``, shape (n, d), and the graph's input.
 
-    ``contexts`` is what kernels see of the input, transposed, shape (d, batch), and ``ones`` a row
-    of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see,
-    ``warp`` what becomes of these numbers before.
+    ``contexts`` is what kernels see of the input, transposed, and ``ones`` a row of ones.
     """
 
     def __init__(

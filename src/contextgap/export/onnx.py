@@ -241,13 +241,11 @@ class GraphPolicy:
         Parameters
         ----------
         contexts
-            Shape (n, d), however many, or a DataFrame with the columns by name. Where columns have
-            types, an array of numbers holds what the graph takes, codes in place of levels; a
-            DataFrame, a mapping or rows of cells hold raw levels and dates.
+            Shape (n, d), or a DataFrame with the columns by name. Where columns have types, arrays
+            hold codes in place of levels; all else holds raw levels and dates.
         arms
-            The eligible arms, all by default, as for ``Policy.recommend``; the file must have been
-            written with ``eligible=True``. A boolean array may have rows without any, which get no
-            answer.
+            The eligible arms, as for ``Policy.recommend``, of a file written with
+            ``eligible=True``. Rows without any get no answer.
 
         Examples
         --------
@@ -355,10 +353,10 @@ class GraphPolicy:
 
 @dataclass(frozen=True)
 class _Decided:
-    """An arm, shape (batch,), and the table of scores that it was picked from.
+    """An arm, shape (batch,), and the scores that it was picked from.
 
-    Where bounds are computed, also what is ``believed`` about all arms, tables of shape (arms,
-    batch), the gap of the arm as "own", shape (1, batch), and its "certificate", shape (batch,).
+    Where bounds are computed, also what is ``believed``, tables of shape (arms, batch), with the
+    arm's gap as "own" and its "certificate".
     """
 
     arm: Value
@@ -495,10 +493,7 @@ class _Emitter:
         return self.graph.real(table.weights[None]) @ values + self.prior
 
     def _arm(self, table: ArmTable, values: Value, first: int) -> dict[str, Value]:
-        """Return an arm's states after ``first`` observations of its own, one more, ..., all.
-
-        Each of mean, std, lower and upper has shape (states, batch).
-        """
+        """Return an arm's mean, std, lower and upper after ``first`` observations, ..., all."""
         graph, n, diagonal = self.graph, len(table.weights), self._diagonal()
         mean, variance = [self.prior], [diagonal]
         if n:

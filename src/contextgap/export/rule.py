@@ -82,8 +82,7 @@ class ExportError(ValueError):
 class ArmTable:
     """What the decisions about one arm rest on, with n observed contexts.
 
-    Of models that keep their history, prefixes of v and of the innovations give the mean after
-    fewer observations.
+    With a history, prefixes of v and of the innovations give the mean after fewer observations.
     """
 
     support: FloatArray  # its observed contexts, shape (n, d)
@@ -451,13 +450,11 @@ _NOT_ELIGIBLE = {
 
 @dataclass(frozen=True)
 class Answers:
-    """Python's answers at m contexts: the index of the arm answered, and what is believed.
+    """Python's answers at m contexts, given as exports take them.
 
-    ``contexts`` are as exports take them.
-    ``arm`` is the ``recommended`` one, or the fallback as ``status`` says (``policy.Status``).
-    ``mean``, ``half_width`` and ``gap``, of shape (m, arms), are those after the last step, and
-    ``certificate`` is max(0, gap of the arm answered). Of ``scores``, of the same shape, the
-    recommended arm has the smallest; ``bounds`` are the gaps that arms would be recommended with.
+    ``arm`` is the ``recommended`` one, or the fallback as ``status`` says. ``mean``, ``half_width``
+    and ``gap``, of shape (m, arms), are those after the last step. The recommended arm has the
+    smallest of ``scores``; ``bounds`` are the gaps that arms would be recommended with.
     """
 
     contexts: FloatArray
@@ -608,8 +605,7 @@ class Parity:
     same
         Where both decide the same.
     near_ties
-        Where they differ, and the scores of the two arms, or a bound and the tolerance of the
-        fallback, differ by less than rounding does.
+        Where they differ, and scores, or a bound and the tolerance, differ by rounding only.
     different
         Where they differ otherwise.
     worst_added_regret
@@ -617,11 +613,9 @@ class Parity:
     mean_added_regret
         The same, averaged over all contexts.
     other_statuses
-        Where the export says otherwise how it came to its answer, and rounding does not explain it;
-        None if statuses were not compared.
+        Where the status differs by more than rounding explains; None if not compared.
     certificate_error
-        Largest difference of certificates where both decide the same; None if certificates were not
-        compared.
+        Largest difference of certificates where both decide the same; None if not compared.
     other_certificates
         Where certificates differ by more than rounding explains in double precision; None likewise.
 

@@ -67,9 +67,8 @@ _RAISED: dict[str, type[Exception]] = {
 class Campaign(CampaignMethods):
     """A campaign of a service, with the methods of ``cg.Campaign``.
 
-    ``create`` makes one and ``open`` opens it. Answers and errors are those of ``cg.Campaign``.
     Requests are repeated while the service cannot be reached, for a minute by default; every one
-    that changes something has a key, so that it happens once. Several threads may use it at once.
+    that changes something has a key, so that it happens once. It is thread-safe.
 
     .. versionadded:: 0.2
 

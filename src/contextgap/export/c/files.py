@@ -74,15 +74,14 @@ class CExport:
     ram_bytes
         Arrays on the stack during a call.
     default_arm
-        Index of the arm that is answered where nothing can be computed: the policy's fallback, or,
-        without one, the arm of the highest mean over all observed contexts.
+        Index of the arm answered where nothing can be computed: the policy's fallback, or the arm
+        of the highest mean over all observed contexts.
     tolerance
         How far means and gaps may be from Python's, and how close the scores of two arms whose
         order rounding may decide.
     near_ties
-        At how many contexts of the self-test two arms, or a bound and the fallback's tolerance,
-        are as close as that. Many of them in ``float`` mean that the policy needs ``double``, or a
-        larger ridge.
+        At how many contexts of the self-test two arms, or a bound and its tolerance, are as close.
+        Many in ``float`` mean that the policy needs ``double``, or a larger ridge.
 
     Examples
     --------
@@ -306,8 +305,7 @@ def compile_shared(
 ) -> Path:
     """Compile an export, with loops over many contexts, to a shared library; return its path.
 
-    The library goes to the folder ``into``, by default a new temporary one, which the caller may
-    remove; nothing is added to the export's ``directory``.
+    The library goes to the folder ``into``, by default a new temporary one.
     """
     command, export = find_compiler(compiler), Path(directory)
     called = found_prefix(export, prefix)
@@ -342,11 +340,9 @@ def _compile(command: str, arguments: Sequence[str], target: Path, named: Path) 
 
 
 class CompiledDecisions(NamedTuple):
-    """What the exported code decides at m contexts.
+    """What the exported code decides at m contexts; None where it holds means only.
 
-    ``arm``, ``status`` and ``certificate`` have shape (m,), all else (m, arms). ``status`` is one
-    that the header names, 0 if all is well. An export that holds means only has None for what rests
-    on widths.
+    ``arm``, ``status``, as in the header, and ``certificate`` have shape (m,), others (m, arms).
     """
 
     arm: IntArray
@@ -360,9 +356,8 @@ class CompiledDecisions(NamedTuple):
 class CompiledPolicy:
     """An export that ``write_c`` wrote to ``directory``, compiled and loaded.
 
-    It is asked at contexts of shape (m, d), which are rounded first if it computes in ``float``; of
-    a table with typed columns, at rows with one number per column. ``prefix`` says which export, if
-    the folder holds several.
+    It takes contexts of shape (m, d), with a number per column, and rounds them if it computes in
+    ``float``. ``prefix`` says which export, if the folder holds several.
     """
 
     def __init__(
@@ -403,11 +398,7 @@ class CompiledPolicy:
         return arm.astype(np.intp)
 
     def decide(self, contexts: Any, *, eligible: Mask | None = None) -> CompiledDecisions:
-        """Return decisions with what is believed about every arm, for every row.
-
-        ``eligible``, of shape (m, arms), says which arms may be chosen, where the export was
-        written with ``eligible=True``.
-        """
+        """Return decisions with what is believed; ``eligible`` has shape (m, arms)."""
         rows = self._rows(contexts)
         mask = self._mask(eligible, len(rows))
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
@@ -431,10 +422,7 @@ class CompiledPolicy:
         )
 
     def watched(self, contexts: Any) -> tuple[FloatArray, int | None]:
-        """Return a new watch's evidence after every row, and the row of the alarm.
-
-        The export must have been written with a watch.
-        """
+        """Return a new watch's evidence after every row, and the row of the alarm."""
         rows, evidence = self._rows(contexts), np.empty(len(contexts))
         watch = self._named("batch_watch")
         watch.restype = ctypes.c_ulong

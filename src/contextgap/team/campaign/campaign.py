@@ -83,8 +83,8 @@ _LEAST = 2  # rewards to freeze a policy: one is left out
 class Campaign(CampaignMethods):
     """A learner whose log of events is in a database that several processes share.
 
-    ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
-    one that fails changes nothing. Campaigns are thread-safe.
+    Every call takes in first what other processes did; one that fails changes nothing. Campaigns
+    are thread-safe.
 
     ``docs/campaigns.md`` says what is promised.
 
@@ -140,11 +140,9 @@ class Campaign(CampaignMethods):
         goal
             When exploring may end, for ``status``; its reference contexts say what the columns are.
         lease
-            How long a pick counts as pending if its reward does not come: seconds or a timedelta,
-            ``math.inf`` for ever.
+            How long a pick counts as pending: seconds or a timedelta, ``math.inf`` for ever.
         key
-            Any text of yours that names this request. Created again with the same key, the campaign
-            that there is by then is opened.
+            Names this request: created again with the same key, the campaign is opened.
         by
             Who makes the calls, for the log; the user of this process by default.
         settings
@@ -429,7 +427,10 @@ class _Progress:
 
 
 def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
-    """Make calls and commit them at once; return results, or errors, which undo nothing else."""
+    """Make calls and commit them at once; return results, or errors, which undo nothing else.
+
+    A call may be made several times; what the last time did counts.
+    """
     with campaign._lock:
         return campaign._session.together([partial(call, campaign) for call in calls])
 

@@ -97,8 +97,7 @@ class CampaignMethods:
             Any text of yours that names this request. Asked again with the same key, the same
             trial is returned and nothing happens.
         lease
-            How long the pick counts as pending if its reward does not come; by default as long as
-            ``create`` was given.
+            How long the pick counts as pending; by default as ``create`` was given.
 
         Returns
         -------
@@ -140,8 +139,7 @@ class CampaignMethods:
         Parameters
         ----------
         trial
-            A trial or its number; several at once are told together or not at all. None for
-            outside data.
+            A trial or its number, or several; None for outside data.
         reward
             The reward, or one for each trial or context.
         contexts
@@ -154,8 +152,8 @@ class CampaignMethods:
             Any text of yours that names this request. Told again with the same key, nothing
             happens.
         noise, censored
-            The standard error of the reward, and whether it is censored, or one of each for each
-            trial or context, as for ``Learner.tell``. A reward that is corrected later has neither.
+            The standard error of the reward, and whether it is censored, as for ``Learner.tell``. A
+            reward that is corrected later has neither.
         cost
             What the trial cost, or one number for each trial or context.
 
@@ -529,8 +527,8 @@ class CampaignMethods:
         Parameters
         ----------
         fresh
-            Whether to compute the settled share and the score now. Otherwise they are cached, and
-            computed anew whenever there are 5 % more rewards; the status says of when.
+            Whether to compute the settled share and the score now; otherwise they are cached until
+            there are 5 % more rewards.
 
         Examples
         --------

@@ -130,7 +130,7 @@ class Trial:
     state
         "open", "told", "cancelled", "expired" (its lease ran out) or "retracted".
     reward
-        What was told, after all corrections; None before. A retracted trial keeps what it was told.
+        What was told, after all corrections; None before.
     eligible
         The arms among which it was picked; None for all.
     asked
@@ -269,13 +269,12 @@ class CampaignStatus:
     rewards
         How many rewards of each arm were told and not retracted.
     settled
-        The share of contexts with a certificate within the goal's tolerance; None before the first
-        reward. Without a goal, the share of contexts seen at which the regret bound is 0.
+        The share of contexts with a certificate within the goal's tolerance or, without a goal,
+        with the regret bound 0; None before the first reward.
     wanted
         The share at which exploring may end.
     asks_left
-        About how many more rewards that takes, at the rate since there were half as many; None
-        where that cannot be estimated.
+        About how many more rewards that takes; None where that cannot be estimated.
     tuning
         The report of the last tuning; None before the first.
     score
@@ -285,8 +284,7 @@ class CampaignStatus:
     log
         The hash of the log.
     looked_after
-        The number of the event after which ``settled`` and ``score`` were computed; less than
-        ``events`` where the status is not fresh.
+        The event after which ``settled`` and ``score`` were computed.
 
     Examples
     --------
@@ -415,16 +413,14 @@ def calling(
         with calling(token.name, deadline=time.monotonic() + 30, cancelled=client_left):
             campaign.ask(contexts)
 
-    Computing checks between contexts, between events and before it learns hyperparameters whether
-    it is too late; a call then raises ``DeadlineError``, and nothing was changed.
+    A call that is too late raises ``DeadlineError``, and nothing was changed.
 
     .. versionadded:: 0.3
 
     Parameters
     ----------
     by
-        The caller, for the log; by default that of the block around this one, or else the one that
-        ``Campaign.open`` was given.
+        The caller, for the log; by default as around, or as ``Campaign.open`` was given.
     deadline
         The latest time to go on, as ``time.monotonic`` says it; by default as around.
     cancelled

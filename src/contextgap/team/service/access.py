@@ -369,8 +369,8 @@ class Guard:
     def check_origin(self, caller: Caller) -> None:
         """Raise if a page elsewhere may have made somebody's browser send a request.
 
-        Names that lead to this machine for a moment (DNS rebinding) show in the Host header, and
-        pages of others in Origin. Where tokens are needed, no page of others has one.
+        Names that lead here for a moment (DNS rebinding) show in the Host header, and foreign
+        pages in Origin. No foreign page has a token.
         """
         if self._settings.needs_tokens:
             return

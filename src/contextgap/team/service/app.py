@@ -342,8 +342,7 @@ class Service:
 class ServiceApp(FastAPI):
     """The routes of a service, and what happens around every request.
 
-    Requests are checked, given a deadline and noted outside of the framework, whose layers take
-    longer than a decision: direct routes are found and answered without them.
+    That, and answering direct routes, is done outside of the slow framework.
     """
 
     def __init__(self, service: Service) -> None:
