@@ -22,7 +22,7 @@ import numpy as np
 
 import contextgap as cg
 from contextgap.export import Parity, decision_rule, parity
-from contextgap.export.c.files import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy
 from contextgap.export.rule import NEAR, answers_of, comparison_contexts
 from contextgap.kernels import Constant

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import ExportError, decision_rule
-from contextgap.export.c import write_c
-from contextgap.export.c.files import CompiledPolicy, CompilerError, compile_shared
+from contextgap.export.c import CompiledPolicy, CompilerError, compile_shared, write_c
 from contextgap.export.c.layout import Real
 from contextgap.export.c.text import comment_text, string
 from contextgap.export.rule import answers_of

@@ -9,8 +9,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.export import decision_rule, parity
-from contextgap.export.c import write_c
-from contextgap.export.c.files import CompiledPolicy
+from contextgap.export.c import CompiledPolicy, write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.export.rule import answers_of, has_unknown_level, read_rows
 from tests.export.compilers import (

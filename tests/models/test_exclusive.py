@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.export.c.files import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.models import ExactModel, Exclusive, ExclusiveModel, describe_model, restored_model
 from contextgap.models.tuning.exclusive import LeaveOneOut
 from tests.oracle_model import DenseHistoryModel

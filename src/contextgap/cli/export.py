@@ -17,8 +17,8 @@ from contextgap.base.files import check_output
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
 from contextgap.cli.terminal import Answer, noting_warnings, out, print_table
 from contextgap.export import decision_rule
-from contextgap.export.c import CExport
-from contextgap.export.c.files import (
+from contextgap.export.c import (
+    CExport,
     CompiledPolicy,
     CompilerError,
     find_compiler,
