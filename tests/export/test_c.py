@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import contextgap as cg
 from contextgap.export import ExportError, decision_rule
 from contextgap.export.c import CompiledPolicy, CompilerError, compile_shared, write_c
-from contextgap.export.c.layout import Real
-from contextgap.export.c.text import comment_text, string
+from contextgap.export.c.text import Real, comment_text, string
 from contextgap.export.rule import answers_of
 from contextgap.kernels import Constant, Warped
 from contextgap.methods.recommenders import (

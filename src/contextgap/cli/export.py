@@ -25,8 +25,7 @@ from contextgap.export.c import (
     found_prefix,
     run_self_test,
 )
-from contextgap.export.c.layout import column_names, label_text
-from contextgap.export.c.text import DEFAULT_PREFIX, FileNames
+from contextgap.export.c.text import DEFAULT_PREFIX, FileNames, column_names, label_text
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
 from contextgap.export.rule import Comparison, compare, comparison_contexts

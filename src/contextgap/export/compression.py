@@ -23,7 +23,8 @@ from scipy.linalg import solve_triangular
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, Rows
-from contextgap.export.c.layout import Layout, Real, rom_bytes
+from contextgap.export.c import Layout, rom_bytes
+from contextgap.export.c.text import Real
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import (

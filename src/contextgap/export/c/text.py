@@ -12,21 +12,16 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap import kernels
-from contextgap.export.c.layout import (
-    Form,
-    Layout,
-    Real,
-    column_names,
-    label_text,
-)
+from contextgap.base.labels import Label
 from contextgap.export.rule import (
     Answers,
     DecisionRule,
@@ -42,6 +37,67 @@ from contextgap.policy.fallback import Status
 from contextgap.tables.cells import Level
 from contextgap.tables.columns import Category, Cyclic, Date, Kind
 from contextgap.tables.schema import MOST_LEVELS, TableSchema
+
+if TYPE_CHECKING:
+    from contextgap.export.c import Layout
+
+POINTER = 8  # bytes, at most
+
+
+class Real:
+    def __init__(self, float32: bool) -> None:
+        self.float32 = float32
+        self.name = "float" if float32 else "double"
+        self.dtype = np.dtype(np.float32 if float32 else np.float64)
+        self.bytes = self.dtype.itemsize
+        limits = np.finfo(np.float32) if float32 else np.finfo(np.float64)
+        self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite
+
+    def rounded(self, values: Any, called: str, *, missing: bool = False) -> NDArray[Any]:
+        """Return ``values`` in this type; only finite ones, or NaN if ``missing``."""
+        with np.errstate(over="ignore", under="ignore"):
+            array = np.asarray(values, dtype=np.float64).astype(self.dtype)
+        if not (np.isfinite(array) | (missing & np.isnan(array))).all():
+            raise ExportError(
+                f"{called} cannot be exported: it holds numbers that no finite {self.name} is near"
+            )
+        # Subnormal numbers slow a processor down.
+        return np.where(np.abs(array) < self.least, self.dtype.type(0), array)
+
+    def literal(self, value: float, called: str) -> str:
+        return next(self.literals(self.rounded([value], called)))
+
+    def literals(self, rounded: NDArray[Any]) -> Iterator[str]:
+        numbers = rounded.ravel().tolist()
+        if not self.float32:
+            # Shortest text of the same double.
+            return (repr(number) if number == number else "(double)NAN" for number in numbers)
+        # Nine digits, and an exponent, so that "1" is no int.
+        return (f"{number:.8e}f" if number == number else "NAN" for number in numbers)
+
+
+def string_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "backslashreplace")) + 1
+
+
+def label_text(label: Label) -> str:
+    """Return a label, or what Python prints for it."""
+    return label if isinstance(label, str) else repr(label)
+
+
+def column_names(columns: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
+    """Return names, or places, of a context's numbers."""
+    return tuple(columns or (f"context[{i}]" for i in range(dimension)))
+
+
+def level_bytes(table: TableSchema) -> int:
+    total = 0
+    for coding in table.codings:
+        if isinstance(coding.kind, Category):
+            total += POINTER * max(1, len(coding.levels))
+            total += sum(string_bytes(text) for text in coding.levels if text is not None)
+    return total
+
 
 DEFAULT_PREFIX = "contextgap"
 # C99 distinguishes functions by 31 characters, with "_recommend_".
@@ -367,7 +423,7 @@ def _about(rule: DecisionRule, layout: Layout) -> list[str]:
     found = []
     if rule.costs:
         found.append("The learner observed costs: means are minus the expected costs.")
-    if layout.form is Form.LOOK_BACK:
+    if layout.form.looks_back:
         chosen = "A certificate is the arm's gap at the step that it was chosen for"
         found.append(f"{chosen}{'' if rule.fallback is None else ', the fallback its last'}.")
     if layout.form.has_widths:
@@ -432,7 +488,7 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
         macros["SOLVED"] = f"{layout.solved_entries}U"
         if shared:
             macros["ALIKE_COLUMNS"] = f"{layout.columns}U"
-    if layout.form is Form.LOOK_BACK:
+    if layout.form.looks_back:
         # Steps of retired arms change nothing.
         first = int((rule.pulls[: rule.first_step] >= 0).sum())
         macros |= {"FIRST_STEP": f"{first}L", "STEPS": f"{layout.points}L"}
@@ -461,7 +517,7 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
         if rule.common:
             added = [each.added for each in every]
             vectors.append(("added", added, "those of the factors that add variance"))
-        full = form is Form.LOOK_BACK
+        full = form.looks_back
         reach = [np.atleast_1d(each.reach)[0 if full else -1 :] for each in every]
         after = " after 0, 1, ... observations" if full else ""
         vectors.append(("reach", reach, f"half width over standard deviation{after}"))
@@ -481,7 +537,7 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
 
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     kind = layout.index_type[0]
-    if layout.form is not Form.LOOK_BACK:
+    if not layout.form.looks_back:
         sizes = layout.sizes if rule.shared is None and not rule.common else layout.sizes[:1]
         found = [integers("sizes", "size_t", sizes, "points, of each arm or of all")]
         if rule.shared is not None and layout.form.has_widths:
