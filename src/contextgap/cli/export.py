@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from contextgap.base.arrays import evenly
 from contextgap.base.files import check_output
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
 from contextgap.cli.terminal import Answer, noting_warnings, out, print_table
@@ -60,7 +61,9 @@ class Exports:
             graph = policy.to_onnx(self.onnx, explain=self.explain, **how)
         if self.c is not None:
             how |= {"certificates": self.explain, "prefix": self.prefix}
-            code = policy.to_c(self.c, contexts=_thinned(contexts), **how)
+            if contexts is not None:
+                contexts = contexts[evenly(np.arange(len(contexts)), _SELF_TEST_CONTEXTS).tolist()]
+            code = policy.to_c(self.c, contexts=contexts, **how)
         return graph, code
 
     def bytes(self, policy: Policy, contexts: Any) -> int:
@@ -125,12 +128,6 @@ def export_command(
         _print_export("C99", rule, numbers, found, code.source.parent)
     if policy_out is not None:
         out.print(f"policy: {policy_out}")
-
-
-def _thinned(contexts: Any) -> Any:
-    if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
-        return contexts
-    return contexts[np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int).tolist()]
 
 
 def _compressed(

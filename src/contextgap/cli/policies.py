@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 import tempfile
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,6 +30,7 @@ from contextgap.base.files import check_output, whole_file
 from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.cli import terminal
 from contextgap.cli.terminal import (
     CORES,
     Answer,
@@ -36,7 +38,6 @@ from contextgap.cli.terminal import (
     Bandwidth,
     ColumnOptions,
     Dask,
-    Forecast,
     Json,
     Most,
     SafeArm,
@@ -44,6 +45,7 @@ from contextgap.cli.terminal import (
     SkipMissing,
     cluster,
     complaints,
+    err,
     list_option,
     noting_warnings,
     out,
@@ -326,15 +328,17 @@ def recommend_command(
         numbers = [name for name, kind in kinds if not isinstance(kind, Category | Date)]
         answers_to = _written(output, files, json=json, numbers=numbers, arms=rule.arms)
         with answers_to as write, phases(quiet) as watch:
-            update, forecast = watch("recommending"), Forecast(rows, CORES)
+            update, begun = watch("recommending"), time.perf_counter()
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
             noted: dict[str, Any] = {"unknown": unknown, "new": new}
             answer = partial(_answered, rule, eligible=eligible, bounds=bounds, **noted)
-            for sheet, answers in _in_threads(answer, sheets):
+            for count, (sheet, answers) in enumerate(_in_threads(answer, sheets), start=1):
                 write(sheet, answers)
                 times.update(map(str, answers["arm"]))
-                forecast(done := times.total())
-                update(done, max(rows, done))
+                update(done := times.total(), max(rows, done))
+                seconds = (time.perf_counter() - begun) * rows / max(done, 1)
+                if count == CORES and seconds > terminal.LONG and not out.quiet:
+                    err.print(f"{rows:,} rows: about {seconds:.0f} s")
     if unknown:
         say_warning(
             f"--eligible {','.join(eligible or ())} names arms that the policy does not have, "

@@ -207,7 +207,7 @@ def cluster(dask: str) -> Iterator[Any]:
         yield client
 
 
-_LONG = 10.0  # seconds
+LONG = 10.0  # seconds
 
 
 class _Console:
@@ -317,7 +317,7 @@ def _lines(phase: str) -> Callable[[int, int], None]:
         nonlocal said
         now = time.perf_counter()
         # Ever more rarely: a day of work must not fill the log.
-        if 0 < done < total and now - said >= max(_LONG, (now - begun) / 10):
+        if 0 < done < total and now - said >= max(LONG, (now - begun) / 10):
             said = now
             left = (now - begun) * (total - done) / done
             err.print(f"{phase}: {done} of {total}, about {left:.0f} s left")
@@ -334,20 +334,6 @@ def phases(quiet: bool = False) -> Iterator[Phases]:
         if err.is_terminal and not quiet:
             err.print()  # ends the line of a bar
         raise
-
-
-class Forecast:
-    """Says how long work takes, if long, after so many pieces."""
-
-    def __init__(self, total: int, pieces: int) -> None:
-        self._total, self._left, self._start = total, pieces, time.perf_counter()
-
-    def __call__(self, done: int) -> None:
-        self._left -= 1
-        if self._left == 0:
-            seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
-            if seconds > _LONG and not out.quiet:
-                err.print(f"{self._total:,} rows: about {seconds:.0f} s")
 
 
 @contextmanager

@@ -55,6 +55,7 @@ _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
 _AGAIN = (429, 502, 503, 504)  # later there may be another answer
 _FIRST, _LONGEST = 0.05, 5.0  # seconds between two tries
+_PATHS = {"tune": "tune", "add_arm": "arms/add", "remove_arm": "arms/remove"}
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _RAISED: dict[str, type[Exception]] = {
     "ConflictError": ConflictError,
@@ -268,16 +269,10 @@ class Campaign(CampaignMethods):
     def _rebuild(self, name: str) -> Policy:
         return self._policy(name, "rebuilt")
 
-    def _tune(self, criterion: str, key: str | None) -> None:
-        self._send("tune", key, criterion=criterion)
-
-    def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
-        features = request["features"]
-        known = None if features is None else values.request_contexts(features)
-        self._send("arms/add", key, **{**request, "features": known})
-
-    def _remove_arm(self, label: Any, key: str | None) -> None:
-        self._send("arms/remove", key, arm=label)
+    def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
+        if request.get("features") is not None:
+            request["features"] = values.request_contexts(request["features"])
+        self._send(_PATHS[kind], key, **request)
 
     def _status(self, fresh: bool) -> CampaignStatus:
         found = self._get("status", fresh=fresh)

@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -197,20 +197,19 @@ def static_file(name: str, prefix: str = DEFAULT_PREFIX) -> str:
     return text.replace("contextgap_", f"{prefix}_").replace("CONTEXTGAP_", f"{prefix.upper()}_")
 
 
-class _Identifiers:
-    """Names in C from users' texts, each once."""
+def _identifiers(taken: set[str]) -> Callable[..., str]:
+    """Return what makes names in C, each once."""
 
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = set(taken)
-
-    def new(self, *parts: str) -> str:
+    def new(*parts: str) -> str:
         whole = "_".join(parts)
         name, turn = whole[:_LONGEST_NAME], 1
-        while name in self._taken:
+        while name in taken:
             turn += 1
             name = f"{whole[: _LONGEST_NAME - len(str(turn)) - 1]}_{turn}"
-        self._taken.add(name)
+        taken.add(name)
         return name
+
+    return new
 
 
 def _plain_word(text: str) -> str:
@@ -231,18 +230,18 @@ class CategoryNames:
 
 def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
     upper = prefix.upper()
-    macros = _Identifiers({f"{upper}_{each}" for each in _TAKEN})
-    functions = _Identifiers(set())
+    new_macro = _identifiers({f"{upper}_{each}" for each in _TAKEN})
+    new_function = _identifiers(set())
     found = []
     for place, coding in enumerate(table.codings):
         if not isinstance(coding.kind, Category):
             continue
         word = (_plain_word(coding.name) or f"column{place}").lower()
-        function = functions.new(prefix, "encode", word)
+        function = new_function(prefix, "encode", word)
         own = function.removeprefix(f"{prefix}_encode_")
-        count = macros.new(upper, own.upper(), "LEVELS")
+        count = new_macro(upper, own.upper(), "LEVELS")
         constants = [
-            macros.new(upper, own.upper(), _level_word(level, code))
+            new_macro(upper, own.upper(), _level_word(level, code))
             for code, level in enumerate(coding.levels)
         ]
         enum = f"{prefix}_level_of_{own}"

@@ -375,17 +375,6 @@ class Campaign(CampaignMethods):
         with replay.learner.using(event.result.get("learnt")):
             return _frozen(replay, *_how(event.request), known)
 
-    def _tune(self, criterion: str, key: str | None) -> None:
-        self._append("tune", {"criterion": criterion}, key)
-
-    def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
-        check_arms(len(self.arms) + 1)
-        check_new_label(decode_label(request["arm"]), self.arms)
-        self._append("add_arm", request, key)
-
-    def _remove_arm(self, label: Any, key: str | None) -> None:
-        self._append("remove_arm", {"arm": label}, key)
-
     def _status(self, fresh: bool) -> CampaignStatus:
         with self._session.reading() as connection:
             store, replay = self._session.store, self._session.replay
@@ -411,6 +400,10 @@ class Campaign(CampaignMethods):
         )
 
     def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
+        if kind == "add_arm":
+            check_arms(len(self.arms) + 1)
+            check_new_label(decode_label(request["arm"]), self.arms)
+
         def work(draft: Draft) -> None:
             if draft.known(key, kind, request) is None:
                 draft.append(kind, request, {}, key)

@@ -466,7 +466,7 @@ class CampaignMethods:
         10
         """
         check_key(key)
-        self._call("tune", criterion, key)
+        self._call("append", "tune", {"criterion": criterion}, key)
 
     def add_arm(
         self,
@@ -500,7 +500,7 @@ class CampaignMethods:
         request = {"arm": encode_new_label(label), "features": known}
         if cost is not None:
             request["cost"] = read_cost("cost", cost)
-        self._call("add_arm", request, key)
+        self._call("append", "add_arm", request, key)
 
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
         """Never choose an arm again, as ``Learner.remove_arm`` says.
@@ -519,7 +519,7 @@ class CampaignMethods:
         ('right',)
         """
         check_key(key)
-        self._call("remove_arm", encode_label(label), key)
+        self._call("append", "remove_arm", {"arm": encode_label(label)}, key)
 
     def status(self, *, fresh: bool = True) -> CampaignStatus:
         """Return the state of the campaign: trials, rewards, progress and score.

@@ -241,7 +241,8 @@ class Replay:
         ]
         about: dict[str, Any] = {name: [row[name] for row in each] for name in said}
         if values.is_table(contexts):
-            contexts = values.some_rows(contexts, left)
+            told_rows = [contexts["table"]["rows"][place] for place in left]
+            contexts = {"table": {**contexts["table"], "rows": told_rows}}
             if eligible is not None and isinstance(request["eligible"][0], list):
                 eligible = [eligible[place] for place in left]
         else:

@@ -550,11 +550,6 @@ def rows_of(encoded: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def some_rows(encoded: Mapping[str, Any], places: Sequence[int]) -> dict[str, Any]:
-    table = encoded["table"]
-    return {"table": {**table, "rows": [table["rows"][place] for place in places]}}
-
-
 NOTHING = ""  # the hash of a log without events
 _BECAME = {
     "tell": "told",
