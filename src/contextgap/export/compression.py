@@ -64,17 +64,7 @@ _PER_DOUBLING = 2  # rows of the curve
 
 
 class CurveRow(NamedTuple):
-    """One size of a compressed policy.
-
-    Parameters
-    ----------
-    points
-        Points of all arms together.
-    bytes
-        Bytes of constants in C.
-    agreement
-        Share of held-out reference contexts at which the decision is unchanged.
-    """
+    """One size of a compressed policy: points of all arms, bytes in C, share of decisions kept."""
 
     points: int
     bytes: int

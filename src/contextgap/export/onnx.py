@@ -62,19 +62,7 @@ _PANEL = 128
 
 @dataclass(frozen=True)
 class OnnxFile:
-    """A graph that was written.
-
-    Parameters
-    ----------
-    path
-        Where.
-    size
-        Bytes.
-    opset
-        Version of the operators it uses.
-    outputs
-        Names of what it computes.
-    """
+    """A graph that was written: where, its size, its operators, and what it computes."""
 
     path: Path
     size: int

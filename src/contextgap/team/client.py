@@ -57,12 +57,7 @@ _AGAIN = (429, 502, 503, 504)  # later there may be another answer
 _FIRST, _LONGEST = 0.05, 5.0  # seconds between two tries
 _PATHS = {"tune": "tune", "add_arm": "arms/add", "remove_arm": "arms/remove"}
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
-_RAISED: dict[str, type[Exception]] = {
-    "ConflictError": ConflictError,
-    "NotFoundError": NotFoundError,
-    "TypeError": TypeError,
-    "ValueError": ValueError,
-}
+_RAISED = {each.__name__: each for each in (ConflictError, NotFoundError, TypeError, ValueError)}
 
 
 class Campaign(CampaignMethods):

@@ -210,17 +210,7 @@ class Layout:
 
 
 def rom_bytes(policy: Policy, *, float32: bool = True) -> int:
-    """Return the bytes of constants in a policy's C export, without certificates.
-
-    Code comes on top. Kernels that C does not know are counted as if they had no constants.
-
-    Parameters
-    ----------
-    policy
-        The policy; it must have seen a context.
-    float32
-        Whether numbers are ``float`` rather than ``double``.
-    """
+    """Return the bytes of constants in a policy's C export without certificates, but for code."""
     return Layout.of(policy, Real(float32)).rom_bytes
 
 

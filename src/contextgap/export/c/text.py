@@ -103,14 +103,6 @@ DEFAULT_PREFIX = "contextgap"
 # C99 distinguishes functions by 31 characters, with "_recommend_".
 _LONGEST_PREFIX = 20
 _LONGEST_NAME = 63  # characters C99 distinguishes other names by
-# Macros of the header, which no constant may be called.
-_TAKEN = (
-    *("ARMS", "BOUND_TOO_LARGE", "DEFAULT_ARM", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM"),
-    *("FLOAT32", "HAS_COLUMNS", "HAS_ELIGIBLE", "HAS_WIDTHS", "INPUT_NOT_FINITE", "INTERFACE_H"),
-    *("LEVEL_UNKNOWN", "NO_ARM", "NO_FALLBACK", "NONE_ELIGIBLE", "OK", "OUTSIDE", "POLICY_H"),
-    *("RESULT_NOT_FINITE", "WATCH_BETS", "WATCH_BINS", "WATCH_BLOCK", "WATCH_COLUMNS"),
-    *("WATCH_FAILURE", "WATCH_H", "WATCH_STATISTICS"),
-)
 _PLAIN = frozenset(range(0x20, 0x7F)) - {ord(c) for c in '"\\?'}
 _LONGEST = 4095  # bytes of a literal in C99
 _LEVELS = """\
@@ -230,7 +222,9 @@ class CategoryNames:
 
 def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
     upper = prefix.upper()
-    new_macro = _identifiers({f"{upper}_{each}" for each in _TAKEN})
+    static = [static_file(name, prefix) for name in ("runtime.h", "runtime.c", "watch.h")]
+    macros = re.findall(rf"\b{upper}_\w+", "".join([*static, _HEADER.replace("{upper}", upper)]))
+    new_macro = _identifiers({*macros, f"{upper}_EXPORT_ID"})
     new_function = _identifiers(set())
     found = []
     for place, coding in enumerate(table.codings):

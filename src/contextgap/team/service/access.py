@@ -696,10 +696,9 @@ def refusal(error: Exception) -> RefusedError | None:
         case HTTPException(status_code=status):
             detail = _OF_FRAMEWORK.get(status, str(error.detail))
             return RefusedError(status, detail, headers=dict(error.headers or {}))
-        case NotFoundError():
-            return RefusedError(404, str(error), error="NotFoundError")
-        case ConflictError():
-            return RefusedError(409, str(error), error="ConflictError")
+        case NotFoundError() | ConflictError():
+            status = 404 if isinstance(error, NotFoundError) else 409
+            return RefusedError(status, str(error), error=type(error).__name__)
         case AlteredError():
             return RefusedError(500, str(error))
         case UnavailableError() | DeadlineError():
