@@ -258,9 +258,8 @@ def read_sample(
     if contexts is None:
         layout = policy.state.schema.layout
         observed = policy.state.model.deployed().observed.contexts
-        # And copies, at least as many and enough in all to hold some out, each moved by a tenth of
-        # the way between two others: constants stay constant, and what varies together is moved
-        # together. Codes of categories, the last numbers of a context, stay the same.
+        # And copies, each moved by a tenth of the way between two others, so that constants and
+        # correlations stay; so do codes, the last numbers of a context.
         start = np.tile(observed, (-(-_FEWEST // len(observed)), 1))
         one, two = rng.integers(len(observed), size=(2, len(start)))
         moved = start + _JITTER * (observed[one] - observed[two])
@@ -315,9 +314,8 @@ def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
 
 def targets(decided: Decided, fitted: str) -> FloatArray:
     """Return the functions to fit, one per arm, whose highest is the decision."""
-    # These are the upper bounds, or the means. Where the arm with the highest mean is not the one
-    # deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
-    # above it are lowered, to the same level, and half a usual margin apart.
+    # The upper bounds, or the means. Where the deployed arm's mean is not the highest, it is raised
+    # and those above it are lowered as little as it takes, half a usual margin apart.
     if fitted == "upper":
         return decided.upper
     moved = decided.mean.copy()
@@ -465,9 +463,8 @@ def refitted(
     weights: FloatArray,
 ) -> Policy:
     """Return a policy whose means are prior + weights·k."""
-    # The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They
-    # were never observed, so nothing is promised any more (``Rules.tuned_on_rewards``). ``arm``
-    # holds the points' arms as indices into ``policy.arms``.
+    # That is the posterior mean of rewards prior + (K + ridge·I)·weights. They were never observed,
+    # so nothing is promised any more. ``arm`` holds indices into ``policy.arms``.
     place = np.asarray(policy.state.active, dtype=np.intp)[arm]
     final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)

@@ -333,8 +333,7 @@ class KernelGraph:
         return ((self._warped[0:count] if kernel.categories else self._warped) - centre) / unit
 
     def _power(self, kernel: kernels.Polynomial, inner: Value) -> Value:
-        # Repeated squaring: shading languages, which some runtimes compile graphs to, leave Pow of
-        # a negative number undefined.
+        # Repeated squaring: some runtimes leave Pow of a negative number undefined.
         result, left, square = None, kernel.degree, inner + kernel.offset
         while True:
             if left % 2:

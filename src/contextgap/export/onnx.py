@@ -46,8 +46,7 @@ from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.eligible import Mask, read_eligible
 from contextgap.tables.schema import TableSchema
 
-# The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
-# that is used here exists since 11, the first with CumSum and with Equal of float64.
+# The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index).
 OLDEST_OPSET = 12
 PREFIX = "contextgap."  # of the keys of metadata
 # Protocol buffers, of which an ONNX file is one, end here.
@@ -559,8 +558,7 @@ class _Emitter:
         return self._gaps(upper=graph.stack(upper), lower=graph.stack(lower))
 
     def _smallest_gaps(self, arms: list[dict[str, Value]], states: IntArray) -> Value:
-        # With h the arm of highest upper U1, and U2 the second highest, it is
-        # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
+        # With h the arm of highest upper U1, U2 the second: min(U1 − max lower, U2 − lower_h).
         bounds = (  # one by one, so that few are held
             [arm[name].node("Gather", own, axis=0) for name in ("lower", "upper")]
             for arm, own in zip(arms, states.T, strict=True)
