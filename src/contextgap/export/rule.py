@@ -103,7 +103,7 @@ class SharedTable:
 
     support: FloatArray  # all observed contexts, shape (n, d)
     whose: IntArray  # columns of ``alike``
-    alike: FloatArray  # of the arms with those observed
+    alike: FloatArray  # correlations of the arms with those observed
     among: FloatArray  # correlations of the arms
     weights: FloatArray  # mean_a = prior + weights[a]·k
     factor: FloatArray  # rows of the Cholesky factor L

@@ -222,7 +222,7 @@ class CategoryNames:
 
 def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
     upper = prefix.upper()
-    static = [static_file(name, prefix) for name in ("runtime.h", "runtime.c", "watch.h")]
+    static = [static_file(name, prefix) for name in ("runtime.h", "runtime.c")]
     macros = re.findall(rf"\b{upper}_\w+", "".join([*static, _HEADER.replace("{upper}", upper)]))
     new_macro = _identifiers({*macros, f"{upper}_EXPORT_ID"})
     new_function = _identifiers(set())
@@ -388,28 +388,34 @@ def header(
             "lies outside the observed range, or nothing can be computed."
         )
         fallback = f"#define {upper}_FALLBACK_ARM {rule.fallback.column}\n"
+    interface = static_file("runtime.h", prefix)
+    if watch is None:  # then nothing of it is there
+        own = rf"#ifdef {upper}_WATCH_FAILURE\n.*?\n#endif\n\n"
+        interface = re.sub(own, "", interface, flags=re.DOTALL)
     levels = "" if rule.table is None else declarations(category_names(rule.table, prefix))
-    files = ["runtime.h"] if watch is None else ["runtime.h", "watch.h"]
-    return _filled(
-        _HEADER,
-        prefix,
-        recommender=type(rule.recommender).__name__,
-        arms=layout.arms,
-        points=layout.points,
-        kernel=_wrapped(comment_text(str(rule.kernel))),
-        about="".join(f" * {_wrapped(each)}\n" for each in _about(rule, layout)),
-        inputs=rule.inputs,
-        columns=_row_layout(rule, prefix),
-        number_bytes=layout.number_bytes,
-        rom_bytes=layout.rom_bytes,
-        ram_bytes=layout.ram_bytes,
-        precision=_wrapped(precision),
-        macros=_macros({f"{upper}_{name}": value for name, value in macros.items()}),
-        default_meaning=_wrapped(meaning),
-        default_arm=default_arm,
-        fallback=fallback,
-        levels=f"{levels}\n" if levels else "",
-    ) + "\n".join(static_file(name, prefix) for name in files)
+    return (
+        _filled(
+            _HEADER,
+            prefix,
+            recommender=type(rule.recommender).__name__,
+            arms=layout.arms,
+            points=layout.points,
+            kernel=_wrapped(comment_text(str(rule.kernel))),
+            about="".join(f" * {_wrapped(each)}\n" for each in _about(rule, layout)),
+            inputs=rule.inputs,
+            columns=_row_layout(rule, prefix),
+            number_bytes=layout.number_bytes,
+            rom_bytes=layout.rom_bytes,
+            ram_bytes=layout.ram_bytes,
+            precision=_wrapped(precision),
+            macros=_macros({f"{upper}_{name}": value for name, value in macros.items()}),
+            default_meaning=_wrapped(meaning),
+            default_arm=default_arm,
+            fallback=fallback,
+            levels=f"{levels}\n" if levels else "",
+        )
+        + interface
+    )
 
 
 def _about(rule: DecisionRule, layout: Layout) -> list[str]:

@@ -27,7 +27,7 @@ WAIT = 60.0  # seconds for another process that writes to a file
 LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
 NAME = "contextgap"
 _KEPT = 5  # idle connections
-_CLOCK = 60.0  # seconds between two looks at the server's clock
+_CLOCK = 60.0  # seconds between reads of the server's clock
 _NETWORK = re.compile(
     r"nfs4?|cifs|smb3|smbfs|afs|ceph|glusterfs|lustre|beegfs|gpfs"
     r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|gcsfuse)"

@@ -408,11 +408,6 @@ def calling(
 ) -> Iterator[None]:
     """Have calls of campaigns in the block, and in this thread, made for somebody.
 
-    ::
-
-        with calling(token.name, deadline=time.monotonic() + 30, cancelled=client_left):
-            campaign.ask(contexts)
-
     A call that is too late raises ``DeadlineError``, and nothing was changed.
 
     .. versionadded:: 0.3

@@ -508,7 +508,7 @@ class StrictRequest(Request):
                 raise RefusedError(
                     415, f"the content type must be application/json, got {kind or 'none'}"
                 )
-            self._body = await self._received()  # the framework looks there
+            self._body = await self._received()  # where the framework finds it
             self.content = await self.read(strict_json, self._body)
         return self.content
 
