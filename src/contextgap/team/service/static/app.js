@@ -6,9 +6,13 @@ import {
 } from "./draw.js";
 
 const THEMES = ["auto", "light", "dark"];
-// Milliseconds: between two rounds of requests, until what was not new or a lost stream is asked for
-// again, between updates of the list and of a watch, and after the last key.
-const [LEAST, LATER, AGAIN, LIST, WATCHED, TYPING] = [1000, 4000, 3000, 5000, 3000, 250];
+// Milliseconds.
+const LEAST = 1000; // between rounds of requests
+const LATER = 4000; // until what was not new is asked for again
+const AGAIN = 3000; // until a lost stream is opened again
+const LIST = 5000; // between updates of the list
+const WATCHED = 3000; // and of a watch
+const TYPING = 250; // after the last key
 const LISTED = ["campaign", "trials", "open", "settled", "asks left", "last event"];
 const GAP = "\u0000gap";
 const FEW = 6; // cells, up to which all are shown at once
