@@ -705,11 +705,11 @@ def clock(place: Place) -> Outcome:
     ahead = (
         "import datetime as d, warnings\n"
         "import contextgap as cg\n"
-        "from contextgap.team.campaign import calls\n"
+        "from contextgap.team.campaign import values\n"
         "class Ahead(d.datetime):\n"
         "    @classmethod\n"
         "    def now(cls, tz=None): return d.datetime.now(tz) + d.timedelta(days=30)\n"
-        "calls.datetime = Ahead\n"
+        "values.datetime = Ahead\n"
         f"cg.Campaign.open({place.url!r}, 'sensors').status(fresh=False)\n"
     )
     subprocess.run([sys.executable, "-c", ahead], capture_output=True, timeout=60)

@@ -18,8 +18,7 @@ import numpy as np
 from timing import row
 
 import contextgap as cg
-from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy, CompilerError
+from contextgap.export.c import CompiledPolicy, CompilerError, write_c
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.studies.problems import Problem, Spacecraft
 

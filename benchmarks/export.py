@@ -22,9 +22,9 @@ import numpy as np
 
 import contextgap as cg
 from contextgap.export import Parity, decision_rule, parity
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy
-from contextgap.export.parity import NEAR, answers_of, comparison_contexts
+from contextgap.export.rule import NEAR, answers_of, comparison_contexts
 from contextgap.kernels import Constant
 
 ARMS, POINTS, DIMENSION = 4, 40, 2

@@ -23,8 +23,7 @@ import pandas as pd
 
 import contextgap as cg
 from contextgap.export import parity
-from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy, write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.export.rule import read_rows
 

@@ -28,7 +28,7 @@ from scipy.stats import ks_2samp
 from timing import medians
 
 import contextgap as cg
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch import Watch
 from contextgap.studies.problems.spacecraft import constants

@@ -10,9 +10,18 @@ from typing import Annotated
 import typer
 
 from contextgap.beliefs.widths import PosteriorWidth
-from contextgap.cli.options import CORES, Jobs, Json, Seed
 from contextgap.cli.studies import parts_of, workers
-from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.terminal import (
+    CORES,
+    Jobs,
+    Json,
+    Seed,
+    complaints,
+    out,
+    phases,
+    print_json,
+    print_table,
+)
 from contextgap.studies.report.studies import write
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

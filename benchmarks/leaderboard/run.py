@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import pandas
 import typer
 
-from contextgap.cli.options import CORES, Jobs, names_in
 from contextgap.cli.studies import workers
-from contextgap.cli.terminal import complaints, err, out, phases, print_table
+from contextgap.cli.terminal import CORES, Jobs, complaints, err, names_in, out, phases, print_table
 from contextgap.studies.experiments.tasks import Store
 from contextgap.studies.report.page import save
 

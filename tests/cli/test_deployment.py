@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import contextgap as cg
 from contextgap.cli.app import app
 from contextgap.export import decision_rule
-from contextgap.export.parity import comparison_contexts
+from contextgap.export.rule import comparison_contexts
 from tests.export.compilers import COMPILERS
 
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")

@@ -52,7 +52,7 @@ def test_files_and_the_standard_input_are_the_same(kind, compressed, tmp_path, m
     path.write_bytes(given)
     call("learn", path, "-o", tmp_path / "file.cgap")
     monkeypatch.setattr(
-        "contextgap.cli.learn.sys", SimpleNamespace(stdin=io.TextIOWrapper(io.BytesIO(given)))
+        "contextgap.cli.policies.sys", SimpleNamespace(stdin=io.TextIOWrapper(io.BytesIO(given)))
     )
     said = call("learn", "-", "-o", tmp_path / "input.cgap").stdout
     assert "learnt from 40 trials in the standard input" in said

@@ -9,7 +9,7 @@ import typer
 import contextgap as cg
 import contextgap.cli
 from contextgap.cli.app import app
-from contextgap.cli.options import names_in
+from contextgap.cli.terminal import names_in
 from tests.cli.test_policies import call, rows
 
 CLI = Path(contextgap.cli.__file__).parent
@@ -66,7 +66,7 @@ def test_only_the_shared_option_splits_at_commas():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "split":
                 commas = [each for each in node.args if getattr(each, "value", None) == ","]
-                assert not commas or path.name == "options.py", f"{path.name}:{node.lineno}"
+                assert not commas or path.name == "terminal.py", f"{path.name}:{node.lineno}"
 
 
 def test_help_that_speaks_of_several_is_of_a_list():

@@ -222,7 +222,7 @@ def test_files_with_other_columns_are_both_named(policy, table, tmp_path):
 def test_long_work_is_announced(policy, table, monkeypatch):
     monkeypatch.setattr(files.read_blocks, "__defaults__", (None, 7))
     assert "about" not in call("recommend", policy, table).stderr
-    monkeypatch.setattr("contextgap.cli.terminal._LONG", 0.0)
+    monkeypatch.setattr("contextgap.cli.terminal.LONG", 0.0)
     assert re.search(r"100 rows: about \d+ s", call("recommend", policy, table).stderr)
 
 

@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Wfloat-equal", "-Werror")
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or (

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import ExportError, decision_rule
-from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared
-from contextgap.export.c.literals import Real, comment_text, string
-from contextgap.export.parity import answers_of
+from contextgap.export.c import CompiledPolicy, CompilerError, compile_shared, write_c
+from contextgap.export.c.text import Real, comment_text, string
+from contextgap.export.rule import answers_of
 from contextgap.kernels import Constant, Warped
 from contextgap.methods.recommenders import (
     HighestMean,

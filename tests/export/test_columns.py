@@ -14,8 +14,8 @@ import contextgap as cg
 from contextgap.export import decision_rule, parity
 from contextgap.export.c import write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.export.parity import comparison_contexts
 from contextgap.export.rule import (
+    comparison_contexts,
     has_unknown_level,
     observed_contexts,
     read_rows,

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import compression
-from contextgap.export.c import write_c
-from contextgap.export.c.layout import Layout
-from contextgap.export.c.literals import Real
+from contextgap.export.c import Layout, write_c
+from contextgap.export.c.text import Real
 from contextgap.export.compression import (
     Decided,
     Equations,

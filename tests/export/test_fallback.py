@@ -9,11 +9,9 @@ import pytest
 
 import contextgap as cg
 from contextgap.export import decision_rule, parity
-from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy, write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.export.parity import answers_of
-from contextgap.export.rule import has_unknown_level, read_rows
+from contextgap.export.rule import answers_of, has_unknown_level, read_rows
 from tests.export.compilers import (
     COMPILERS,
     compiled,

@@ -474,7 +474,7 @@ def test_tiny_bandwidths_mean_that_nothing_is_near(tmp_path):
 
 def test_a_file_too_large_for_the_format_is_refused(tmp_path, monkeypatch):
     policy = explored(cg.SmallestGap(), steps=40).freeze()
-    monkeypatch.setattr("contextgap.export.onnx.files._LARGEST_FILE", 4 * 10 * 10 * 8 - 1)
+    monkeypatch.setattr("contextgap.export.onnx._LARGEST_FILE", 4 * 10 * 10 * 8 - 1)
     with pytest.raises(ExportError, match="inverse factors"):
         write_onnx(policy, tmp_path / "policy.onnx")
     write_onnx(policy, tmp_path / "policy.onnx", float32=True)

@@ -5,7 +5,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.export import parity
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy
 from tests.export.compilers import COMPILERS
 

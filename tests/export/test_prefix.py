@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy
-from contextgap.export.c.literals import category_names, declarations
+from contextgap.export.c import CompiledPolicy, write_c
+from contextgap.export.c.text import category_names, declarations
 from contextgap.export.rule import read_rows
 from contextgap.tables.schema import Coding, TableSchema
 from tests.export.compilers import COMPILERS, STRICT, run, self_test

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy, write_c
 from tests.export.compilers import COMPILERS, run, self_test
 from tests.export.tables import learnt
 from tests.export.test_c import RULES, around, explored, exported

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.learner import learner as learner_room
 from contextgap.methods.explorers import KnowledgeGradient
 from contextgap.models import BoundedModel, ExactModel, Follower, Posterior

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.models import Ageing, AgeingModel, ExactModel, describe_model, restored_model
 from contextgap.models.tuning.descent import finished
 from contextgap.models.tuning.search import Search, Terms

@@ -13,7 +13,7 @@ from scipy.linalg.blas import dtpsv
 
 import contextgap as cg
 from contextgap.export import ExportError
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.learner import state as learner_state
 from contextgap.models import (
     MANY_PENDING,

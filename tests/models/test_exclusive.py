@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.export.c.build import CompiledPolicy
+from contextgap.export.c import CompiledPolicy
 from contextgap.models import (
     ClassModel,
     ExactModel,

@@ -10,7 +10,6 @@ _OBJECTS = 10_000  # made between two collections, not 700: loading modules leav
 
 
 def main() -> None:
-    """Run the command line, or say which extra it needs."""
     gc.set_threshold(_OBJECTS)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed

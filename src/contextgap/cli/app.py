@@ -19,21 +19,21 @@ _PLACES = {
     "reproduce": "studies.reproduce_command",
     "select": "selection.select_command",
     "plan": "studies.plan_command",
-    "learn": "learn.learn_command",
+    "learn": "policies.learn_command",
     "recommend": "policies.recommend_command",
     "watch": "policies.watch_command",
-    "init": "init.init_command",
+    "init": "policies.init_command",
     "show": "policies.show_command",
     "export": "export.export_command",
     "verify": "export.verify_command",
     "campaign": "campaign.app",
-    "database": "serve.database_app",
-    "serve": "serve.app",
+    "database": "campaign.database_app",
+    "serve": "campaign.serve_app",
 }
 
 
 class _Commands(UserDict[str, Any]):
-    """Commands by name, each of which loads what it needs when it is first used."""
+    """Commands by name, loaded when first used."""
 
     def __getitem__(self, name: str) -> Any:
         if isinstance(found := super().__getitem__(name), str):
@@ -43,7 +43,7 @@ class _Commands(UserDict[str, Any]):
             if isinstance(place, typer.Typer):
                 own.add_typer(place, name=name)
             else:
-                from contextgap.cli.options import command
+                from contextgap.cli.terminal import command
 
                 own.command(name)(command(place))
             found = self[name] = typer.main.get_group(own).commands[name]
@@ -66,7 +66,6 @@ class _Group(TyperGroup):
 
 
 def _new_name(option: str) -> str:
-    """Return the name of an option, which may be given by its old one."""
     if option != "gaps":
         return option
     from contextgap.cli.terminal import say_warning

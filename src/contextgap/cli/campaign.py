@@ -1,4 +1,4 @@
-"""Commands for campaigns, whose state is in a database, and for their sheets of trials."""
+"""Commands for campaigns in a database, their sheets of trials, their service and its tokens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,8 @@ import typer
 
 from contextgap.base.files import check_output
 from contextgap.base.labels import Written
-from contextgap.cli.options import (
+from contextgap.cli.terminal import (
+    Answer,
     AnySeed,
     Bandwidth,
     ColumnOptions,
@@ -23,15 +25,15 @@ from contextgap.cli.options import (
     Json,
     Most,
     SafeArm,
-    list_option,
-)
-from contextgap.cli.terminal import (
+    command,
     complaints,
     err,
+    list_option,
     noting_warnings,
     out,
     print_json,
     print_table,
+    say_error,
     say_warning,
 )
 from contextgap.kernels import Gaussian
@@ -82,22 +84,17 @@ FILE = "contextgap.db"
 
 @dataclass(frozen=True)
 class Place:
-    """Which campaign a command is about."""
-
     database: Where = FILE
     campaign: Which = None
 
 
 @dataclass(frozen=True)
 class Changing(Place):
-    """Which campaign a command changes, and on whose behalf."""
-
     by: By = None
 
 
 @contextmanager
 def opened(place: Place) -> Iterator[Any]:
-    """Yield a campaign; errors a user can do something about become one line."""
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
@@ -115,7 +112,6 @@ def opened(place: Place) -> Iterator[Any]:
 
 @contextmanager
 def database_complaints() -> Iterator[None]:
-    """Turn errors a user can fix into one line, also those of the database."""
     with complaints():
         try:
             from sqlalchemy.exc import SQLAlchemyError
@@ -342,7 +338,7 @@ def freeze_command(
     """Freeze a policy, and keep it in the campaign."""
     with opened(place) as current:
         safe = None if fallback is None else read_arm(fallback, current)
-        _check_file(output, place.database)  # first: what is frozen stays frozen
+        _check_file(output, place.database)  # what is frozen stays frozen
         current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
         found = _given(current, name, output)
     yield from _show(name, *found)
@@ -362,7 +358,7 @@ def policy_command(
 
 
 def _check_file(output: Path | None, database: str) -> None:
-    """Raise if a policy cannot be written, or would replace the campaign's own database."""
+    """Raise if a policy cannot be written there."""
     if output is not None:
         from contextgap.team.campaign.database import Database
 
@@ -371,7 +367,6 @@ def _check_file(output: Path | None, database: str) -> None:
 
 
 def _given(campaign: Any, name: str, output: Path | None) -> tuple[Any, Any]:
-    """Return a frozen policy and what is known of it; write it to a file, if one is named."""
     policy = campaign.policy(name)
     if output is not None:
         policy.save(output)
@@ -386,7 +381,7 @@ def _show(name: str, policy: Any, known: Any) -> Iterator[Any]:
 
 
 def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any:
-    """Return a context from name=value words, or from cells alone; ``kinds`` says what they are."""
+    """Return a context from name=value words, or from cells alone."""
     kinds = kinds or {}
     for word in words:
         if word.startswith("-") and to_number(word) is None:
@@ -417,7 +412,6 @@ def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
 
 
 def read_cell(word: str, kind: Kind | None = None) -> Any:
-    """Return a number, a missing value or text; what is a category or a date is no number."""
     number = None if isinstance(kind, Category | Date) else to_number(word)
     return word.strip() or None if number is None else number
 
@@ -430,7 +424,6 @@ def read_reward(word: str) -> float:
 
 
 def read_arm(word: str, campaign: Any) -> Any:
-    """Return the arm that is written so; learners complain about others."""
     return Written(campaign.arms).read(word, word)
 
 
@@ -469,7 +462,7 @@ def _text(cell: Any) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how cells begin that are no plain text
 
 ContextsFile = Annotated[
     Path | None, typer.Option(help="Try the first rows of this file, a context per row.")
@@ -584,7 +577,6 @@ def _unquoted(cell: Any) -> Any:
 
 
 def _import(campaign: Any, path: Path, dry_run: bool, yes: bool, json: bool) -> None:
-    """Show what a sheet that was filled in would tell, and tell it."""
     from contextgap.tables.files import read_sheet
 
     sheet = read_sheet(path)
@@ -622,7 +614,7 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
             raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
         try:
             trial = campaign.trial(int(number))
-        except ValueError as error:  # there is no such trial
+        except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         if trial.id in seen:
             raise ValueError(f"{where}: trial {trial.id} was in {seen[trial.id]} already")
@@ -659,7 +651,6 @@ def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
 
 
 def _same(asked: Any, cell: Any, decimal_comma: bool) -> bool:
-    """Whether a cell of a sheet says what a trial was asked for."""
     if asked is None or asked != asked:
         return is_missing_number(cell)
     if isinstance(asked, bool):
@@ -669,3 +660,234 @@ def _same(asked: Any, cell: Any, decimal_comma: bool) -> bool:
         # Spreadsheets save about nine digits.
         return number is not None and math.isclose(number, asked, rel_tol=1e-9, abs_tol=1e-9)
     return str(cell).strip() == str(asked).strip()
+
+
+serve_app = typer.Typer(
+    help="Serve campaigns over HTTP.", invoke_without_command=True, pretty_exceptions_enable=False
+)
+token_app = Commands("Tokens, with which programs may use the service.")
+database_app = Commands(
+    "Maintain a database of campaigns: status, upgrade, backup, restore, verify."
+)
+serve_app.add_typer(token_app, name="token")
+
+Url = Annotated[
+    str | None, typer.Argument(help="The database; by default that of --database.", metavar="URL")
+]
+
+
+@contextmanager
+def _maintained(
+    database: str, module: str = "campaign.store", *, existing: bool = False
+) -> Iterator[tuple[Any, Any]]:
+    with database_complaints():
+        functions = import_module(f"contextgap.team.{module}")
+        from contextgap.team.campaign.database import Database
+
+        where = Database(database)
+        if existing and not where.exists:
+            raise FileNotFoundError(f"there is no database {where.url!r}")
+        yield where, functions
+
+
+_TOKENS = "service.access"
+
+
+@dataclass(frozen=True)
+class _Options:
+    host: Annotated[
+        str,
+        typer.Option(help="The address to listen at; 0.0.0.0 for all addresses of this machine."),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int, typer.Option(help="The port to listen at; 0 is any free one.", min=0, max=65535)
+    ] = 8000
+    no_tokens: Annotated[
+        bool,
+        typer.Option("--no-tokens", help="Let everybody who reaches the service do everything."),
+    ] = False
+    tokens: Annotated[str, typer.Option(hidden=True)] = "required"
+    allow_host: Annotated[
+        list[str] | None,
+        list_option("With --no-tokens: another name by which this machine may be called."),
+    ] = None
+    max_body: Annotated[int, typer.Option(help="Bytes of one request.", min=1)] = 8_000_000
+    max_rows: Annotated[int, typer.Option(help="Contexts of one request.", min=1)] = 100_000
+    max_columns: Annotated[int, typer.Option(help="Cells of one context.", min=1)] = 1000
+    max_arms: Annotated[int, typer.Option(help="Arms of one campaign.", min=1)] = 1000
+    connections: Annotated[int, typer.Option(help="Connections open at once.", min=1)] = 1000
+    deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 30.0
+    grace: Annotated[float, typer.Option(help="Seconds that a stop may take.")] = 30.0
+    rate: Annotated[
+        float, typer.Option(help="Requests per second of one token, or address without one.")
+    ] = 5000.0
+    burst: Annotated[
+        int, typer.Option(help="Requests that one token or address may send at once.", min=1)
+    ] = 10_000
+    row_rate: Annotated[
+        float,
+        typer.Option(help="Contexts per second of one token; bursts may be 100 times as large."),
+    ] = 10_000.0
+    campaign_rate: Annotated[
+        float, typer.Option(help="Campaigns that one token may begin per day.")
+    ] = 100.0
+    max_waiting: Annotated[
+        int, typer.Option(help="Requests that may wait for one campaign.", min=1)
+    ] = 100
+    log: Annotated[str, typer.Option(help="A line per request as json or text.")] = "json"
+
+    @property
+    def settings(self) -> Any:
+        from contextgap.team.service.access import Settings
+
+        given = {name.removeprefix("max_"): value for name, value in vars(self).items()}
+        given["allow_hosts"] = tuple(given.pop("allow_host") or ())
+        if given.pop("no_tokens"):
+            given["tokens"] = "none"
+        return Settings(**given)
+
+
+@serve_app.callback()
+@command
+def serve_command(
+    context: typer.Context,
+    options: _Options,
+    database: Where = FILE,
+    json: Json = False,
+) -> None:
+    """Serve campaigns over HTTP until stopped (Ctrl-C, SIGTERM)."""
+    if context.invoked_subcommand is not None:
+        return
+    with database_complaints():
+        from contextgap.team.service.access import create_first_token
+        from contextgap.team.service.app import serve
+
+        settings = options.settings
+
+        def announce(address: str) -> None:
+            secret = create_first_token(database) if settings.needs_tokens else None
+            if json:
+                print_json({"address": address, "database": str(database), "token": secret})
+                return
+            lines = [f"contextgap serves {database} at {address}", f"{address}/docs lists it all."]
+            if not settings.needs_tokens:
+                lines.append("No tokens: EVERYBODY who reaches this address may do EVERYTHING.")
+            elif secret is not None:
+                lines += [
+                    "Open this address in a browser, or give it to contextgap.client; its token "
+                    "may do everything, and is shown this once:",
+                    f"{address}/#token={secret}",
+                ]
+            else:
+                lines.append(
+                    "A token is needed; contextgap serve token create --database "
+                    f"{database} --name bench-3 --scopes read,explore makes one."
+                )
+            out.print("\n".join(lines))
+
+        serve(database, settings, announce)
+
+
+@token_app.add("create")
+def create_token_command(
+    name: Annotated[str, typer.Option(help="Who or what will use it.")],
+    scopes: Annotated[
+        list[str],
+        list_option("Permissions: read, explore, freeze, admin, comma-separated."),
+    ],
+    database: Where = FILE,
+    campaign: Annotated[str | None, typer.Option(help="Limit the token to this campaign.")] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Days until it expires; never by default.")
+    ] = None,
+) -> Iterator[Any]:
+    """Make a token and show its secret once."""
+    with _maintained(database, _TOKENS) as (where, access):
+        secret = access.create_token(where, name, scopes, campaign, days)
+    yield {"name": name, "token": secret}
+    typer.echo(secret)  # shown once, also if --quiet
+
+
+@token_app.add("list")
+def list_command(database: Where = FILE) -> Iterator[Any]:
+    """List tokens, without their secrets."""
+    with _maintained(database, _TOKENS) as (where, access):
+        found = list(access.read_tokens(where).values())
+    yield [vars(token) for token in found]
+    headers = ["name", "scopes", "campaign", "until", "revoked"]
+    rows = [
+        [each.name, ", ".join(each.scopes), each.campaign or "all", each.until, each.revoked]
+        for each in found
+    ]
+    print_table("tokens", headers, [[cell or "" for cell in row] for row in rows])
+
+
+@token_app.add("revoke")
+def revoke_command(
+    name: Annotated[str, typer.Argument(help="The token's name.")],
+    database: Where = FILE,
+) -> Iterator[Any]:
+    """Revoke a token; running services notice within seconds."""
+    with _maintained(database, _TOKENS) as (where, access):
+        access.revoke_token(where, name)
+    yield {"revoked": name}
+    out.print(f"token {name} revoked")
+
+
+@database_app.add("status")
+def database_status_command(url: Url = None, database: Where = FILE) -> Iterator[Any]:
+    """Show what a database holds, its version, and whether it can be used."""
+    with _maintained(url or database) as (where, store):
+        found = store.database_status(where)
+    yield Answer(found, int(str(found["ready"]).startswith("no")))
+    print_table("database", ["", "value"], [[name, str(each)] for name, each in found.items()])
+
+
+@database_app.add("upgrade")
+def upgrade_command(url: Url = None, database: Where = FILE) -> Iterator[Any]:
+    """Upgrade the tables of an earlier release; opening a campaign does so, too."""
+    with _maintained(url or database, existing=True) as (where, store):
+        changed = store.upgrade(where)
+    yield {"upgraded": bool(changed)}
+    out.print("upgraded" if changed else "nothing to upgrade")
+
+
+@database_app.add("backup")
+def backup_command(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    database: Where = FILE,
+) -> Iterator[Any]:
+    """Write everything to a file, as of now; the service may run meanwhile."""
+    with _maintained(database) as (where, store):
+        store.backup(where, file)
+    yield {"backup": str(file)}
+    out.print(f"wrote {file}")
+
+
+@database_app.add("restore")
+def restore_command(
+    file: Annotated[Path, typer.Argument(help="A file that backup wrote.")],
+    database: Where = FILE,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace what the database holds, without asking.")
+    ] = False,
+) -> Iterator[Any]:
+    """Replace everything in a database by a backup of SQLite or PostgreSQL."""
+    with _maintained(database) as (where, store):
+        if not yes:
+            typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
+        store.restore(where, file)
+    yield {"restored": str(file)}
+    out.print(f"restored {file}")
+
+
+@database_app.add("verify")
+def verify_command(url: Url = None, database: Where = FILE) -> Iterator[Any]:
+    """Check all hashes and compare trials with logs; exit status 1 if altered."""
+    with _maintained(url or database, existing=True) as (where, store):
+        problems = list(store.verify(where))
+    yield Answer({"problems": problems}, int(bool(problems)))
+    for problem in problems:
+        say_error(problem)
+    if not problems:
+        out.print("nothing was altered")

@@ -13,36 +13,34 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from contextgap.base.arrays import evenly
 from contextgap.base.files import check_output
-from contextgap.cli.options import Answer
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
-from contextgap.cli.terminal import noting_warnings, out, print_table
+from contextgap.cli.terminal import Answer, noting_warnings, out, print_table
 from contextgap.export import decision_rule
-from contextgap.export.c import CExport
-from contextgap.export.c.build import (
+from contextgap.export.c import (
+    CExport,
     CompiledPolicy,
     CompilerError,
     find_compiler,
     found_prefix,
     run_self_test,
 )
-from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, column_names, label_text
+from contextgap.export.c.text import DEFAULT_PREFIX, FileNames, column_names, label_text
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
-from contextgap.export.parity import Comparison, compare, comparison_contexts
+from contextgap.export.rule import Comparison, compare, comparison_contexts
 from contextgap.policy import Policy
 from contextgap.tables.eligible import Mask
 
 _SELF_TEST_CONTEXTS = 200
-_TRIES = 8  # sizes to try until an export has as many bytes as allowed
+_TRIES = 8  # sizes to try
 _ENOUGH = 0.97  # or almost as many
-_ELIGIBLE = 0.6  # share of the arms that random masks make eligible
+_ELIGIBLE = 0.6  # share of arms in random masks
 
 
 @dataclass(frozen=True)
 class Exports:
-    """The options that say what to write, and where."""
-
     onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None
     c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None
     float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False
@@ -63,15 +61,16 @@ class Exports:
             graph = policy.to_onnx(self.onnx, explain=self.explain, **how)
         if self.c is not None:
             how |= {"certificates": self.explain, "prefix": self.prefix}
-            code = policy.to_c(self.c, contexts=_thinned(contexts), **how)
+            if contexts is not None:
+                contexts = contexts[evenly(np.arange(len(contexts)), _SELF_TEST_CONTEXTS).tolist()]
+            code = policy.to_c(self.c, contexts=contexts, **how)
         return graph, code
 
     def bytes(self, policy: Policy, contexts: Any) -> int:
-        """Return the size of the larger export."""
         with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
             onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
             trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
-            with warnings.catch_warnings(action="ignore"):  # of what is not kept
+            with warnings.catch_warnings(action="ignore"):
                 graph, code = trial.write(policy, contexts)
         return max(graph.size if graph else 0, code.rom_bytes if code else 0)
 
@@ -131,21 +130,13 @@ def export_command(
         out.print(f"policy: {policy_out}")
 
 
-def _thinned(contexts: Any) -> Any:
-    """At most as many contexts as a self-test can have, evenly spread over the file."""
-    if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
-        return contexts
-    return contexts[np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int).tolist()]
-
-
 def _compressed(
     policy: Policy, most: int, exports: Exports, contexts: Any, seed: int
 ) -> tuple[Policy, CompressionReport]:
     """Return a policy whose exports take at most ``most`` bytes.
 
-    Bytes of C without certificates are known beforehand; those of a graph, or of certificates, only
-    once written. So the excess is subtracted from the target and, if that fails, sizes between the
-    largest that fits and the smallest that does not are tried by bisection.
+    The bytes of graphs and certificates are known once written. So the excess is subtracted from
+    the target and, if that fails, sizes are tried by bisection.
     """
 
     def attempt(limit: int) -> tuple[tuple[Policy, CompressionReport], int]:
@@ -163,7 +154,7 @@ def _compressed(
             limit = (low + high) // 2
         try:
             made, size = attempt(limit)
-        except ValueError:  # too little even for a policy without points
+        except ValueError:  # too little without any points
             low = limit
             continue
         smallest = min(size, smallest)
@@ -311,7 +302,6 @@ def _verdict(reasons: list[str], different: int) -> str:
 
 
 def random_masks(rows: int, arms: int, seed: int) -> Mask:
-    """Return which arms are eligible, shape (rows, arms): at least one in every row."""
     rng = np.random.default_rng(seed)
     mask = rng.random((rows, arms)) < _ELIGIBLE
     mask[np.arange(rows), rng.integers(arms, size=rows)] = True
@@ -319,7 +309,6 @@ def random_masks(rows: int, arms: int, seed: int) -> Mask:
 
 
 def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Any, str]:
-    """Return an export, ready to be asked, and what runs it."""
     if path.is_dir():
         try:
             names = FileNames.of(found_prefix(path, prefix))
@@ -341,7 +330,7 @@ def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Any, st
         return GraphPolicy(path, threads=1), "ONNX by onnxruntime"
     except (ImportError, OSError, ValueError):
         raise
-    except Exception as error:  # onnxruntime's own, which have no common base
+    except Exception as error:  # onnxruntime's own errors have no base
         raise ValueError(f"{path} cannot be read as ONNX: {error}") from None
 
 

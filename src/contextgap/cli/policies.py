@@ -1,7 +1,6 @@
-"""The commands about policies in files: show, recommend and watch.
+"""The commands about policies in files: learn, show, recommend and watch; and a project to begin.
 
-Tables are read block by block, and written with the answers to their rows: as text, Parquet or
-JSON.
+Tables are read block by block, and written with the answers to their rows.
 """
 
 from __future__ import annotations
@@ -10,11 +9,15 @@ import csv
 import gzip
 import json as js
 import re
+import shlex
 import sys
+import tempfile
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, TypeAlias
@@ -26,17 +29,24 @@ from contextgap.base.components import Component
 from contextgap.base.files import check_output, whole_file
 from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
-from contextgap.cli.options import (
+from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.cli import terminal
+from contextgap.cli.terminal import (
     CORES,
     Answer,
+    AnySeed,
+    Bandwidth,
     ColumnOptions,
+    Dask,
     Json,
+    Most,
+    SafeArm,
     Separator,
-    list_option,
-)
-from contextgap.cli.terminal import (
-    Forecast,
+    SkipMissing,
+    cluster,
     complaints,
+    err,
+    list_option,
     noting_warnings,
     out,
     phases,
@@ -45,6 +55,12 @@ from contextgap.cli.terminal import (
     say_warning,
 )
 from contextgap.insight.learnt import bandwidths_by_column
+from contextgap.kernels import Gaussian
+from contextgap.learner.bulk.learning import columns_for, learn_trials
+from contextgap.learner.bulk.partitions import partitions_of
+from contextgap.learner.bulk.passes import SAMPLE
+from contextgap.methods.method import METHODS
+from contextgap.models import POINTS
 from contextgap.policy import Policy, Status
 from contextgap.tables.cells import is_missing_number, to_number
 from contextgap.tables.columns import Category, Columns, Cyclic, Date
@@ -60,8 +76,8 @@ from contextgap.tables.files import (
     read_blocks,
     read_sheet,
 )
-from contextgap.tables.logs import suffix_of
-from contextgap.tables.trials import check_columns, eligible_arms
+from contextgap.tables.logs import VOWPAL, suffix_of
+from contextgap.tables.trials import Trials, check_columns, eligible_arms
 
 PolicyFile = Annotated[Path, typer.Argument(help="A policy's .cgap file.")]
 ContextFile = Annotated[
@@ -82,7 +98,6 @@ CardRows = Annotated[
 
 
 def kind_of_bounds(probability: float | None) -> str:
-    """Return in words how far bounds can be trusted."""
     if probability is None:
         return "heuristic"
     return f"holds with probability {probability:g}"
@@ -120,7 +135,6 @@ def described(policy: Policy) -> dict[str, Any]:
 
 
 def _short(part: Component) -> str:
-    """A part as Python shows it, its numbers to four digits."""
     return re.sub(r"\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.4g}", str(part))
 
 
@@ -158,7 +172,6 @@ def print_settings(title: str, policy: Policy) -> None:
 
 
 def _in_words(bandwidths: dict[str, list[float]]) -> str:
-    """Return bandwidths by column; the last is that of missing values, where there may be any."""
     listed = ((name, ", ".join(f"{x:.4g}" for x in own)) for name, own in bandwidths.items())
     return "; ".join(f"{name} {numbers}" for name, numbers in listed)
 
@@ -177,7 +190,6 @@ def _columns_in_words(policy: Policy) -> str:
 
 
 def has_card(policy: Policy) -> bool:
-    """Whether there are rewards enough to leave one out."""
     return sum(policy.counts.values()) > 1
 
 
@@ -198,7 +210,7 @@ def read_contexts(policy: Policy, path: Path) -> Any:
 
 
 def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
-    """Return a table's contexts as a policy's kernel takes them; errors name the file."""
+    """Return a table's contexts for the kernel; errors name the file."""
     table = _table(sheet, policy)
     try:
         return Encoded(policy.state.read(table)[0], policy.state.schema)
@@ -207,7 +219,6 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
 
 
 def _whole(path: Path, policy: Policy, separator: str | None) -> Encoded:
-    """Return all contexts of a table."""
     parts = [encoded_in(sheet, policy).rows for sheet in read_blocks(path, separator)]
     return Encoded(np.concatenate(parts), policy.state.schema)
 
@@ -227,10 +238,7 @@ def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
 def described_table(
     path: Path, said: ColumnOptions, columns: Sequence[str] | None = None
 ) -> tuple[Any, Columns | None]:
-    """Return the contexts in a file, and what they hold; None unless the user said something of it.
-
-    ``columns`` are those of a context, all by default; a name that is mistyped is an error.
-    """
+    """Return the contexts in a file, and what the user said of them, if anything."""
     sheet, exclude = read_sheet(path), said.exclude or ()
     for name in exclude:
         sheet.cells_of(name)
@@ -259,7 +267,7 @@ def _table(sheet: Sheet, policy: Policy) -> Any:
     return sheet.numbers(list(policy.columns))
 
 
-Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
+Answers: TypeAlias = dict[str, list[Any]]
 Write: TypeAlias = Callable[[Sheet, Answers], None]
 _NAMED = 5  # arms or levels in a warning
 _NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx", *RECORDS)
@@ -320,15 +328,17 @@ def recommend_command(
         numbers = [name for name, kind in kinds if not isinstance(kind, Category | Date)]
         answers_to = _written(output, files, json=json, numbers=numbers, arms=rule.arms)
         with answers_to as write, phases(quiet) as watch:
-            update, forecast = watch("recommending"), Forecast(rows, CORES)
+            update, begun = watch("recommending"), time.perf_counter()
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
             noted: dict[str, Any] = {"unknown": unknown, "new": new}
             answer = partial(_answered, rule, eligible=eligible, bounds=bounds, **noted)
-            for sheet, answers in _in_threads(answer, sheets):
+            for count, (sheet, answers) in enumerate(_in_threads(answer, sheets), start=1):
                 write(sheet, answers)
                 times.update(map(str, answers["arm"]))
-                forecast(done := times.total())
-                update(done, max(rows, done))
+                update(done := times.total(), max(rows, done))
+                seconds = (time.perf_counter() - begun) * rows / max(done, 1)
+                if count == CORES and seconds > terminal.LONG and not out.quiet:
+                    err.print(f"{rows:,} rows: about {seconds:.0f} s")
     if unknown:
         say_warning(
             f"--eligible {','.join(eligible or ())} names arms that the policy does not have, "
@@ -358,9 +368,9 @@ def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
 def _in_threads(
     answer: Callable[[Sheet], Answers], sheets: Iterable[Sheet]
 ) -> Iterator[tuple[Sheet, Answers]]:
-    """Yield tables and their answers in order, while the next ones are read and answered."""
+    """Yield tables and their answers in order, while others are read and answered."""
     waiting: deque[tuple[Sheet, Future[Answers]]] = deque()
-    from contextgap.studies.experiments.tasks import one_thread  # slow to load
+    from contextgap.studies.experiments.tasks import one_thread
 
     with one_thread(), ThreadPoolExecutor(CORES) as pool:
         for sheet in sheets:
@@ -408,12 +418,9 @@ def _written(
     numbers: Sequence[str],
     arms: Sequence[Label],
 ) -> Iterator[Write]:
-    """Give what writes a block and its answers: to a file, or to the standard output.
+    """Give what writes a block and its answers: to a file, in the format of its name, or as CSV.
 
-    The name of the file says in which format; it is CSV unless it ends otherwise, with the
-    separator of the first file that is read.
-    ``files`` are those that blocks are read from, ``numbers`` the columns in them that are known
-    to be numbers; ``arms`` are those that may be answered.
+    ``numbers`` are the columns known to be numbers, and ``arms`` those that may be answered.
     """
     separator = "\t" if path is not None and suffix_of(path) == ".tsv" else None
     if json:
@@ -432,7 +439,7 @@ def _written(
 
 
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
-    """Return names that no column has; other names stay if only ``status`` is taken."""
+    """Return names that no column has; the others stay if only ``status`` is taken."""
     own, taken = list(answers), set(columns)
     renamed = {"status"} if taken & set(own) == {"status"} else set(own)
     added = own
@@ -443,7 +450,6 @@ def _names(columns: Sequence[str], answers: Answers) -> list[str]:
 
 
 def _text(file: IO[str], separator: str | None = None) -> Write:
-    """Return what writes the table, in its own format unless a separator is given, with answers."""
     writer, header = None, list[str]()
 
     def write(sheet: Sheet, answers: Answers) -> None:
@@ -452,7 +458,7 @@ def _text(file: IO[str], separator: str | None = None) -> Write:
             writer = csv.writer(file, delimiter=separator or sheet.separator or ",")
             header.extend(sheet.columns)
             writer.writerow([*header, *_names(header, answers)])
-        cells = map(sheet.cells_of, header)  # another file may have them in another order
+        cells = map(sheet.cells_of, header)  # perhaps in another order
         added = list(answers.values())
         if sheet.decimal_comma and separator is None:
             added = [
@@ -468,7 +474,7 @@ def _text(file: IO[str], separator: str | None = None) -> Write:
 
 
 def _parquet(file: IO[bytes], kept: Mapping[str, Any], arms: Sequence[Label]) -> Iterator[Write]:
-    """Give what writes the same columns as row groups; all that has no type is text."""
+    """Give what writes row groups; what has no type is text."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
     types = {"arm": _arm_type(arrow, arms), "regret_bound": arrow.float64()}
     writer = None
@@ -502,7 +508,7 @@ def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
 
 
 def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]:
-    """Return the types of columns of Parquet files, or of ``numbers``; 007 in text is not 7."""
+    """Return the types of columns; 007 in text is not 7."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
     if any(suffix_of(path) not in PARQUET for path in files):
         return dict.fromkeys(numbers, arrow.float64())
@@ -529,7 +535,7 @@ def _array(arrow: Any, cells: list[Any], kind: Any, decimal_comma: bool) -> Any:
 
 
 def _json(file: IO[str]) -> Iterator[Write]:
-    """Give what writes answers as an array of objects, as ``print_json`` would write it whole."""
+    """Give what writes an array of objects, as ``print_json`` would."""
     before = "["
 
     def write(_: Sheet, answers: Answers) -> None:
@@ -597,3 +603,250 @@ def watch_command(
     report = watch.report()
     yield Answer(report.describe(), 0 if report.alarm is None else _ALARM)
     out.print(str(report))
+
+
+def learn_command(
+    log: Annotated[
+        list[str],
+        typer.Argument(
+            help=".csv, .tsv, .parquet or .jsonl files, Vowpal Wabbit's .vw and .dsjson, .gz of "
+            'these, or "logs/*.parquet"; - for the standard input. A trial per row.'
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
+    arm: Annotated[str, typer.Option(help="Column with the arm tried.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Column with the reward it gave.")] = "reward",
+    context: Annotated[
+        list[str] | None,
+        list_option("Context columns, comma-separated; all others by default."),
+    ] = None,
+    *,
+    columns: ColumnOptions,
+    separator: Separator = None,
+    skip_missing: SkipMissing = False,
+    minimize: Annotated[
+        bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")
+    ] = False,
+    method: Annotated[
+        str, typer.Option(help=f"The method whose deployment rule is used: {', '.join(METHODS)}.")
+    ] = "auto",
+    bandwidth: Bandwidth = None,
+    ridge: Annotated[
+        float | None, typer.Option(help="Variance of the noise; learnt by default.")
+    ] = None,
+    scale: Annotated[
+        float, typer.Option(help="Half width of intervals in standard deviations.")
+    ] = 2.0,
+    propensity: Annotated[
+        str | None,
+        typer.Option(help="Column with the probability with which the logged arm was chosen."),
+    ] = None,
+    censored: Annotated[
+        str | None,
+        typer.Option(help="Column with 1 where the true cost is higher, or the true reward lower."),
+    ] = None,
+    cost: Annotated[
+        str | None, typer.Option(help="Column with what the trial cost, for the score card.")
+    ] = None,
+    eligible: EligibleColumn = None,
+    arm_features: Annotated[
+        Path | None,
+        typer.Option(help="File with a row of features for each arm, in a column named as --arm."),
+    ] = None,
+    fallback: SafeArm = None,
+    tolerance: Most = None,
+    points: Annotated[
+        int,
+        typer.Option(help="Inducing points where trials are many; 0 for exact beliefs.", min=0),
+    ] = POINTS,
+    card_rows: CardRows = None,
+    seed: AnySeed = 0,
+    dask: Dask = None,
+) -> Iterator[Any]:
+    """Make a policy from logged trials."""
+    with from_standard_input(log) as files:
+        check_output(output, [*files, *([] if arm_features is None else [arm_features])])
+        if all(suffix_of(path) in VOWPAL for path in files):
+            propensity = propensity or "propensity"
+            listed = all("eligible" in next(read_blocks(path)).columns for path in files)
+            eligible = eligible or (["eligible"] if listed else None)
+        trials = Trials(
+            arm=arm,
+            reward=reward,
+            context=None if context is None else tuple(context),
+            exclude=tuple(columns.exclude or ()),
+            propensity=propensity,
+            censored=censored,
+            cost=cost,
+            eligible=tuple(eligible or ()),
+            kinds=columns.kinds,
+            missing=tuple(columns.missing or ()),
+        )
+        how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
+        how |= {"reward": "minimize"} if minimize else {}
+        partitions = partitions_of(files, separator)
+        quick = sum(each.size for each in partitions) <= SAMPLE
+        remote = nullcontext() if dask is None else cluster(dask)
+        with phases(quiet=quick) as watch, remote as client, noting_warnings():
+            learnt = learn_trials(
+                partitions,
+                trials,
+                method,
+                lambda table: how | _settings(table, trials, bandwidth, ridge),
+                points=points or None,
+                skip_missing=skip_missing,
+                features=None if arm_features is None else read_features(arm_features, arm),
+                fallback=fallback,
+                tolerance=tolerance,
+                card_rows=card_rows,
+                executor=client,
+                progress=watch,
+                prefix="--",
+            )
+        policy, tuning = learnt.policy, learnt.tuning
+        policy.save(output)
+    described_tuning = None if tuning is None else tuning.describe()
+    yield {**described(policy), "tuning": described_tuning, "policy": str(output)}
+    names = Path(log[0]).name if len(log) == 1 else f"{len(log)} files"
+    names = "the standard input" if log == ["-"] else names
+    print_settings(f"learnt from {learnt.rows} trials in {names}", policy)
+    if tuning is not None:
+        rows = []
+        for each in tuning.candidates:
+            mark = "chosen" if each.name == tuning.chosen else ""
+            rows.append([each.name, each.advantage, f"{100 * each.explained:.1f} %", mark])
+        print_table("models tried", ["model", "nats", "explained", ""], rows)
+        out.print(f"{tuning.chosen}: {tuning.reason}", soft_wrap=False)
+    print_card(policy)
+    out.print(f"policy: {output}")
+
+
+@contextmanager
+def from_standard_input(log: list[str]) -> Iterator[list[Path]]:
+    """Give the named files, or one with the standard input."""
+    if log != ["-"]:
+        yield files_named(log)
+        return
+    given = sys.stdin.buffer.read()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"standard-input{_kind_of(given)}")
+        path.write_bytes(given)
+        yield [path]
+
+
+def _kind_of(given: bytes) -> str:
+    if given[:2] == b"\x1f\x8b":
+        return f"{_kind_of(gzip.decompress(given))}.gz"
+    if given[:4] == b"PAR1":
+        return ".parquet"
+    first = given.lstrip().partition(b"\n")[0]
+    if first.startswith(b"{"):
+        return ".dsjson" if b'"_label_cost"' in first else ".jsonl"
+    return ".vw" if re.match(rb"(shared|[0-9]+:\S+:\S+|)\s*\|", first) else ".csv"
+
+
+def _settings(
+    table: Any, trials: Trials, bandwidth: float | None, ridge: float | None
+) -> dict[str, Any]:
+    how = columns_for(table, trials)
+    if bandwidth is None and ridge is None:
+        return how
+    if how:
+        raise ValueError(
+            "hyperparameters are learnt where columns are named by --category, --cyclic or "
+            "--missing; leave out --bandwidth and --ridge"
+        )
+    kernel = Gaussian.from_contexts(table)
+    if bandwidth is not None:
+        kernel = replace(kernel, bandwidth=bandwidth)
+    return {"kernel": kernel, "ridge": ridge, "prior_mean": "auto"}
+
+
+_ROWS = 120
+_CELLS = [
+    (
+        "markdown",
+        """# Which cooling to use when
+
+`trials.csv` has a row for each trial: what was known before (temperature, load, mode), the
+cooling that was tried, and how well that went. Replace it by trials of your own.""",
+    ),
+    (
+        "code",
+        """import pandas as pd
+
+import contextgap as cg
+
+trials = pd.read_csv("trials.csv")
+contexts = trials[["temperature", "load", "mode"]]
+learner = cg.Learner(sorted(trials["arm"].unique()), seed=0)
+learner.fit(contexts, trials["arm"], trials["reward"])""",
+    ),
+    ("markdown", "How good would it be to decide by what was learnt?"),
+    ("code", "policy = learner.freeze()\nprint(policy.card)"),
+    ("markdown", "The same in a few words, for people:"),
+    ("code", "print(policy.rules())"),
+    ("markdown", "What to do now, and how sure that is:"),
+    (
+        "code",
+        """now = {"temperature": 31.0, "load": 0.7, "mode": "eco"}
+print(policy.decide(now))
+policy.save("policy.cgap")""",
+    ),
+    ("markdown", "What to try next, to learn more:"),
+    ("code", "trial = learner.trial(now)\nprint(trial.arm)\n# learner.tell(trial, reward)"),
+]
+
+
+def init_command(
+    folder: Annotated[Path, typer.Argument(help="A new or empty folder.")] = Path(),
+) -> Iterator[Any]:
+    """Write a small project into an empty folder: trials.csv, explore.py and explore.ipynb."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} is not empty; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_trials(folder / "trials.csv")
+    for name, text in (("explore.py", _script()), ("explore.ipynb", _notebook())):
+        with whole_file(folder / name, text=True) as file:
+            file.write(text)
+    written = [str(folder / name) for name in ("trials.csv", "explore.py", "explore.ipynb")]
+    enter = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    yield {"written": written}
+    out.print(f"wrote {', '.join(written)}\nnext: {enter}python explore.py")
+
+
+def _write_trials(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    with whole_file(path, text=True) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["temperature", "load", "mode", "arm", "reward"])
+        for _ in range(_ROWS):
+            warm, load = round(rng.uniform(10, 40), 1), round(rng.uniform(), 2)
+            mode, arm = str(rng.choice(["eco", "fast"])), str(rng.choice(["air", "fan", "water"]))
+            value = {
+                "air": 1.0 - warm / 40,
+                "fan": 0.6 - (0.3 if mode == "eco" else 0.0),
+                "water": warm / 50 + 0.2 * load,
+            }[arm]
+            writer.writerow([warm, load, mode, arm, round(value + 0.05 * rng.normal(), 3)])
+
+
+def _script() -> str:
+    parts = []
+    for kind, text in _CELLS:
+        lines = text.splitlines()
+        notes = (f"# {line.removeprefix('# ')}".rstrip() for line in lines)
+        parts.append(text if kind == "code" else "\n".join(notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _notebook() -> str:
+    cells: list[dict[str, Any]] = []
+    for place, (kind, text) in enumerate(_CELLS):
+        cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{place}", "metadata": {}}
+        cell["source"] = text.splitlines(keepends=True)
+        cells.append(cell | ({"execution_count": None, "outputs": []} if kind == "code" else {}))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    whole = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return js.dumps(whole, indent=1) + "\n"

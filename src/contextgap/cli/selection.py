@@ -14,19 +14,23 @@ import typer
 
 from contextgap.base.files import whole_file
 from contextgap.base.names import study_import
-from contextgap.cli.options import (
+from contextgap.cli.policies import kind_of_bounds
+from contextgap.cli.studies import parts_of, resume, workers
+from contextgap.cli.terminal import (
     CORES,
     Dask,
     Fresh,
     Jobs,
     Methods,
     Results,
+    command_line,
+    complaints,
     list_option,
     numbers_in,
+    out,
+    phases,
+    print_table,
 )
-from contextgap.cli.policies import kind_of_bounds
-from contextgap.cli.studies import parts_of, resume, workers
-from contextgap.cli.terminal import command_line, complaints, out, phases, print_table
 from contextgap.studies.experiments import (
     select_algorithms,
     summarise_cpu,
@@ -107,19 +111,14 @@ def select_command(
 ) -> Iterator[Any]:
     """Learn from few runs which solver suits which instance.
 
-    Methods are studied by cross-validation, which continues where it stopped.
+    Methods are studied by cross-validation, which continues where it stopped. With
+    --cpu or --seconds, solvers race each other on training instances within that
+    time, and are compared with ExtraTrees, random solvers and the full table.
 
-    With --selector, --instance, --onnx or --c there is no study: the first method
-    learns one selector from all instances of one scenario. It is saved for later;
-    FOLDER may be where it was saved.
-
-    For new instances it prints the solver, its expected loss against the best
-    solver, in units of reward, and a bound on that loss.
-
-    With --cpu or --seconds, solvers race each other on training instances within
-    that time. The result is compared with ExtraTrees, random solvers and the full
-    table. Races aim at a low ratio of times to the best solver's, or at a low PAR10
-    with --aim par10.
+    With --selector, --instance, --onnx or --c the first method learns one selector
+    from all instances of one scenario instead, and saves it; FOLDER may be where it
+    was saved. For new instances it prints the solver, its expected loss against the
+    best solver, in units of reward, and a bound on that loss.
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
     within, ships = cpu is not None or seconds is not None, selector or instance or onnx or c
@@ -151,7 +150,7 @@ def select_command(
         phases() as watch,
         workers(jobs, dask) as executor,
     ):
-        scenarios = [load(path) for path in folders]  # all first: mistyped folders are noticed now
+        scenarios = [load(path) for path in folders]  # so that mistyped folders are noticed now
         titles = [scenario.name for scenario in scenarios]
         for title in titles:
             if titles.count(title) > 1:
@@ -252,7 +251,7 @@ def _show_study(title: str, rows: DataFrame, unit: str) -> None:
 
 
 def _change(row: dict[Any, Any]) -> str:
-    """Return by how many percent regret differs from uniform exploration's; nothing for its own."""
+    """Return how much regret differs from uniform exploration's; nothing for its own."""
     if row["method"] == YARDSTICK and not row["choose"]:
         return ""
     value, error = 100 * row["regret_change"], 100 * row["regret_change_error"]
@@ -267,13 +266,13 @@ def _with_error(value: float, error: float, form: str, error_form: str) -> str:
 
 
 def _short(value: float) -> str:
-    """Return three significant digits, without an exponent where people write none."""
+    """Return three digits, without an exponent where people write none."""
     return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 _USUAL = {"method": SELECTION_METHODS[0], "budget": 1.0, "choose": False}
 
-_FEW = 3  # unused columns to name
+_FEW = 3
 
 
 def ship(
@@ -285,7 +284,7 @@ def ship(
     c: Path | None,
     load: Callable[[Path], Scenario],
 ) -> Iterator[Any]:
-    """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
+    """Learn a selector, or load the one at ``place``; export and ask it."""
     with phases() as watch:
         instances = None
         if (place / DESCRIPTION).is_file():
@@ -299,7 +298,7 @@ def ship(
                 instances = selector.read(instance)
         else:
             scenario, home = load(place), folder
-            if instance is not None:  # before the work, so that mistakes are found before it
+            if instance is not None:  # mistakes are found before the work
                 instances = read_instances(instance, known_preparation(scenario))
             selector = learn_selector(scenario, progress=watch(scenario.name), **how)
             selector.save(folder)
@@ -338,7 +337,6 @@ def ship(
 
 
 def _write_contexts(folder: Path, selector: Selector, instances: Instances) -> Path:
-    """Write what the policy is asked, for other commands to ask it too."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "contexts.csv"
     with whole_file(path, text=True) as file:
@@ -379,4 +377,4 @@ def _show(selector: Selector, answers: Sequence[dict[str, Any]]) -> None:
 
 
 def _factor(loss: float) -> float:
-    return 10.0**loss if loss < 300 else math.inf  # beyond, there is no such float
+    return 10.0**loss if loss < 300 else math.inf  # no float is larger

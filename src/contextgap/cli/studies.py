@@ -16,7 +16,8 @@ import typer
 
 from contextgap.base import names
 from contextgap.beliefs.widths import PosteriorWidth
-from contextgap.cli.options import (
+from contextgap.cli.policies import CardRows, described_table, has_card, print_card
+from contextgap.cli.terminal import (
     CORES,
     Bandwidth,
     CategoryColumns,
@@ -38,15 +39,12 @@ from contextgap.cli.options import (
     Separator,
     SkipMissing,
     cluster,
-    list_option,
-    numbers_in,
-)
-from contextgap.cli.policies import CardRows, described_table, has_card, print_card
-from contextgap.cli.terminal import (
     command_line,
     complaints,
     err,
+    list_option,
     noting_warnings,
+    numbers_in,
     out,
     phases,
     print_json,
@@ -107,7 +105,7 @@ BUNDLED = (*_SIMULATED, "digits", "wine", "breast_cancer", "iris")
 
 @dataclass(frozen=True)
 class ProblemOptions(ColumnOptions):
-    """The options on data that run, compare and tune share; only tables need most of them."""
+    """The options on data; only tables need most of them."""
 
     context: Context = None
     rewards: Rewards = None
@@ -120,7 +118,6 @@ class ProblemOptions(ColumnOptions):
     evaluate: Evaluate = None
 
     def read(self, name: str, seed: int) -> Problem:
-        """Return a bundled problem, ``openml:NAME``, one of the user's own, or that in a file."""
         if name in _SIMULATED:
             return _SIMULATED[name].sample(6000 if self.rows is None else self.rows, seed=seed)
         if name in BUNDLED or name.startswith("openml:"):
@@ -176,7 +173,7 @@ class _Own(FixedData):
         return self.problem
 
 
-_MOST = 1000  # rows to explore, and rows to deploy on, unless the user says otherwise
+_MOST = 1000  # rows to explore, and to deploy on
 _CHECKPOINTS = 20
 _METHODS = ["auto", "uniform", "kernel-ucb"]
 
@@ -284,7 +281,7 @@ def run_command(
 def _parts(
     samples: Sequence[Problem], sizes: ProblemOptions, *, held_out: bool
 ) -> tuple[Any, list[Pair]]:
-    """Return contexts held out of the first sample, if asked for, and the pairs of all samples."""
+    """Return contexts held out, if wanted, and the pairs of all samples."""
     rows = len(samples[0])
     explore = sizes.explore or min(_MOST, rows // 2)
     left = (rows - explore) // (2 if held_out else 1)
@@ -302,7 +299,7 @@ def _given_settings(
     ridge: float | None,
     scale: float | None,
 ) -> dict[str, Any]:
-    """Return what the user set, for every learner; empty if all is to be learnt."""
+    """Return what the user set; nothing if all is to be learnt."""
     settings: dict[str, Any] = {} if scale is None else {"width": PosteriorWidth(scale)}
     if kernel is not None and bandwidth is not None:
         raise ValueError(
@@ -313,7 +310,7 @@ def _given_settings(
         settings["kernel"] = read_kernel(kernel)
     elif bandwidth is not None:
         settings["kernel"] = replace(Gaussian.from_contexts(contexts), bandwidth=bandwidth)
-    elif ridge is not None:  # which a learner takes with a kernel only
+    elif ridge is not None:  # learners take it with a kernel only
         settings["kernel"] = Gaussian.from_contexts(contexts)
     return settings if ridge is None else {**settings, "ridge": ridge}
 
@@ -333,7 +330,7 @@ def _policy(
     contexts: Any = explore.inputs
     if explore.columns is not None and explore.schema is None:
         contexts = [dict(zip(explore.columns, row, strict=True)) for row in contexts.tolist()]
-    with one_thread():  # as the comparison, so that the policy is the one compared
+    with one_thread():  # as in the comparison
         for _ in explored(learner, contexts, explore.observations):
             if rule is not None and learner.done(rule):
                 break
@@ -479,7 +476,7 @@ def reproduce_command(
     with complaints(resume(folder)):
         chosen = list(STUDIES) if study == "all" else [study]
         if protocol == AUTHORS and study == "all":
-            chosen.remove("spacecraft")  # whose channels have no unit in common
+            chosen.remove("spacecraft")  # its channels share no unit
         for name in chosen:
             if name not in STUDIES:
                 raise ValueError(f"study must be {', '.join(STUDIES)} or all, got {study!r}")
@@ -515,7 +512,6 @@ def reproduce_command(
 
 
 def parts_of(folder: Path, fresh: bool = False) -> Store:
-    """Return the store of a study's finished parts, and report parts of other versions."""
     store = Store(folder / "parts")
     if fresh:
         store.clear()
@@ -534,8 +530,7 @@ def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
     elif jobs == 1:
         yield None
     else:
-        # Not fork: BLAS threads of this process must not be copied into the workers.
-        # Terminals send Ctrl-C to all processes, and the main one acts.
+        # Not fork, which copies BLAS threads; the main process acts on Ctrl-C.
         pool = ProcessPoolExecutor(
             jobs,
             mp_context=get_context("forkserver"),

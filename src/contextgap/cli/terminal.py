@@ -1,7 +1,8 @@
-"""What the user sees: tables, progress, errors."""
+"""Options that several commands share, and what the user sees: tables, progress, errors."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import os
@@ -10,23 +11,209 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property, wraps
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
 
 from contextgap.base.bars import ProgressBar
+from contextgap.base.names import study_import
+from contextgap.methods.method import METHODS
+from contextgap.tables.cells import to_number
+from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
 
-_LONG = 10.0  # seconds
+
+def names_in(texts: Iterable[str] | None) -> list[str] | None:
+    if texts is None:
+        return None
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def numbers_in(option: str, texts: Sequence[str], such_as: str) -> list[float]:
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        shown = ",".join(texts)
+        raise ValueError(f"{option} must be numbers such as {such_as}, got {shown!r}") from None
+
+
+def list_option(text: str, *flags: str) -> Any:
+    return typer.Option(*flags, callback=names_in, metavar="A,B", help=text)
+
+
+ProblemName = Annotated[
+    str,
+    typer.Argument(
+        help="bench, sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or "
+        "your own file (.csv, .tsv, .parquet, .mat) or package.module:problem"
+    ),
+]
+Explore = Annotated[int | None, typer.Option(help="Exploration steps.", min=1)]
+Evaluate = Annotated[int | None, typer.Option(help="Rows to evaluate deployment on.", min=1)]
+Methods = Annotated[
+    list[str],
+    list_option(
+        f"Comma-separated: auto for the default, {', '.join(METHODS)}, or your own as "
+        "package.module:name."
+    ),
+]
+KernelName = Annotated[
+    str | None, typer.Option(help="A kernel of your own, as package.module:name.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of data and methods.", min=0)]
+AnySeed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
+Bandwidth = Annotated[
+    float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
+]
+SafeArm = Annotated[
+    str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
+]
+Most = Annotated[
+    float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
+]
+Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
+Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
+GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
+Exclude = Annotated[
+    list[str] | None, list_option("Columns that are not context, such as ids, comma-separated.")
+]
+CategoryColumns = Annotated[
+    list[str] | None,
+    list_option("Columns of numbers that are only names, such as codes.", "--category"),
+]
+CyclicColumns = Annotated[
+    list[str] | None,
+    list_option("Columns with a period: hour=24; cycles of dates: when=day+week.", "--cyclic"),
+]
+Missing = Annotated[
+    list[str] | None,
+    list_option("Columns whose values may be missing later, though none is missing here."),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(help="Between the cells of a text file; inferred from its header if left out."),
+]
+SkipMissing = Annotated[
+    bool, typer.Option("--skip-missing", help="Leave out rows without a reward.")
+]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Recompute finished parts, after a change of your code.")
+]
+Results = Annotated[Path, typer.Option("--out", help="Folder for results.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+CORES = os.cpu_count() or 1
+
+
+class Answer(NamedTuple):
+    value: Any
+    status: int
+
+
+def command(function: Callable[..., Iterator[Any] | None]) -> Callable[..., None]:
+    """Return a command for typer, which sees the fields of dataclasses of options in their place.
+
+    A generator yields the answer for programs, an ``Answer`` if it may fail, and then prints it for
+    people, unless ``--json`` is given. Errors that a user can fix become one line.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {}
+    entries: list[tuple[str, Any, Any]] = []
+    for name, given in inspect.signature(function).parameters.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            types = get_type_hints(hints[name], include_extras=True)
+            entries += [
+                (each.name, types[each.name], each.default) for each in fields(groups[name])
+            ]
+        else:
+            entries.append((name, hints[name], given.default))
+    answers = inspect.isgeneratorfunction(function)
+    if answers:
+        entries.append(("json", Json, False))
+
+    @wraps(function)
+    def called(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        if not answers:
+            function(**given)
+            return
+        json, steps = given.pop("json"), cast("Iterator[Any]", function(**given))
+        with complaints():
+            found = next(steps)
+        value, status = found if isinstance(found, Answer) else (found, 0)
+        if json:
+            print_json(value)
+        else:
+            deque(steps, maxlen=0)
+        if status:
+            raise typer.Exit(status)
+
+    shown = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=usual)
+        for name, kind, usual in entries
+    ]
+    called.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]  # as inspect reads
+    called.__annotations__ = {each.name: each.annotation for each in shown}
+    return called
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    exclude: Exclude = None
+    category: CategoryColumns = None
+    cyclic: CyclicColumns = None
+    missing: Missing = None
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        return given_kinds(self.category, self.cyclic)
+
+
+class Commands(typer.Typer):
+    def __init__(self, about: str) -> None:
+        super().__init__(help=about, no_args_is_help=True, pretty_exceptions_enable=False)
+
+    def add(self, name: str, **how: Any) -> Callable[[Callable[..., Any]], Any]:
+        return lambda function: self.command(name, **how)(command(function))
+
+
+def given_kinds(category: Sequence[str] | None, cyclic: Sequence[str] | None) -> dict[str, Kind]:
+    given: dict[str, Kind] = {name: Category() for name in category or []}
+    for each in cyclic or []:
+        name, _, period = each.partition("=")
+        cycles = [cycle.strip() for cycle in period.split("+")]
+        if set(cycles) <= set(CYCLES):
+            given[name.strip()] = Date(tuple(cycles))
+        elif to_number(period) is not None:
+            given[name.strip()] = Cyclic(float(period))
+        else:
+            raise ValueError(
+                f"--cyclic must be such as hour=24, or when=day+week for dates, got {each!r}"
+            )
+    return given
+
+
+@contextmanager
+def cluster(dask: str) -> Iterator[Any]:
+    with study_import("distributed", "dask").Client(dask) as client:
+        yield client
+
+
+LONG = 10.0  # seconds
 
 
 class _Console:
-    """A console of rich, which is slow to load, when first used."""
+    """A console of rich, loaded when first used."""
 
-    quiet = False  # whether nobody wants to see what is printed
+    quiet = False
 
     def __init__(self, *, stderr: bool) -> None:
         self._stderr = stderr
@@ -42,13 +229,13 @@ class _Console:
         return getattr(self._console, name)
 
     def print(self, *things: Any, markup: bool = False, soft_wrap: bool = True, **how: Any) -> None:
-        """Print text as it is unless told otherwise, and unless nobody wants to see it."""
+        """Print text, without markup unless told otherwise."""
         if not self.quiet:
             self._console.print(*things, markup=markup, soft_wrap=soft_wrap, **how)
 
 
 out = _Console(stderr=False)
-# Progress and errors go to the error stream, so that output can be piped.
+# So that output can be piped.
 err = _Console(stderr=True)
 
 
@@ -58,11 +245,11 @@ def command_line() -> str:
 
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
-    sys.stdout.flush()  # a service goes on, and a program waits for its address
+    sys.stdout.flush()  # a service goes on
 
 
 def plain(value: Any) -> Any:
-    """A value in JSON's own types; what is not a number there, such as NaN, becomes null."""
+    """A value in JSON's own types; NaN becomes null."""
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -81,14 +268,14 @@ def print_table(
     unbroken: Sequence[str] = (),
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table; numbers to three digits and right, text folded last if ``unbroken``."""
+    """Print a table, numbers to three digits."""
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = header in right or any(isinstance(row[place], int | float) for row in rows)
-        # Not cut off: the end of a long name may be all that distinguishes it.
+        # Not cut off: names may differ at their ends.
         table.add_column(
             header,
             justify="right" if numeric else "left",
@@ -96,13 +283,13 @@ def print_table(
             no_wrap=header in unbroken,
         )
     for row in rows:
-        # Escaped: units in brackets, as in "speed [rpm]", are not markup.
+        # Units in brackets are no markup.
         table.add_row(*(f"{x:.3g}" if isinstance(x, float) else escape(str(x)) for x in row))
     out.print(table, soft_wrap=False)
 
 
 class Phases:
-    """The progress of each phase of a long piece of work, and the seconds that each took."""
+    """Progress of phases, and the seconds of each."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet or out.quiet
@@ -116,7 +303,7 @@ class Phases:
         return spent
 
     def __call__(self, phase: str) -> Callable[[int, int], None]:
-        """Begin a phase; return what to call with the numbers of finished and of all pieces."""
+        """Begin a phase; return what takes how many pieces are done, and of how many."""
         self._begun.append((phase, time.perf_counter()))
         if self._quiet:
             return lambda done, total: None  # noqa: ARG005  # nothing is shown
@@ -124,14 +311,13 @@ class Phases:
 
 
 def _lines(phase: str) -> Callable[[int, int], None]:
-    """Return what writes to a log, now and then, how far a phase is."""
     begun = said = time.perf_counter()
 
     def say(done: int, total: int) -> None:
         nonlocal said
         now = time.perf_counter()
         # Ever more rarely: a day of work must not fill the log.
-        if 0 < done < total and now - said >= max(_LONG, (now - begun) / 10):
+        if 0 < done < total and now - said >= max(LONG, (now - begun) / 10):
             said = now
             left = (now - begun) * (total - done) / done
             err.print(f"{phase}: {done} of {total}, about {left:.0f} s left")
@@ -141,7 +327,7 @@ def _lines(phase: str) -> Callable[[int, int], None]:
 
 @contextmanager
 def phases(quiet: bool = False) -> Iterator[Phases]:
-    """Show progress while the block runs, unless ``quiet``: bars in a terminal, else lines."""
+    """Show progress: bars in a terminal, else lines."""
     try:
         yield Phases(quiet)
     except BaseException:
@@ -150,23 +336,9 @@ def phases(quiet: bool = False) -> Iterator[Phases]:
         raise
 
 
-class Forecast:
-    """Says how long work on rows takes, if long, when so many first pieces are done."""
-
-    def __init__(self, total: int, pieces: int) -> None:
-        self._total, self._left, self._start = total, pieces, time.perf_counter()
-
-    def __call__(self, done: int) -> None:
-        self._left -= 1
-        if self._left == 0:
-            seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
-            if seconds > _LONG and not out.quiet:
-                err.print(f"{self._total:,} rows: about {seconds:.0f} s")
-
-
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130."""
+    """Turn errors a user can fix into a line and exit code 2, Ctrl-C into 130."""
     try:
         yield
     except KeyboardInterrupt:
@@ -174,7 +346,7 @@ def complaints(resume: str | None = None) -> Iterator[None]:
         if resume:
             err.print(resume)
         raise typer.Exit(130) from None
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # such as head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except MemoryError as error:
@@ -193,8 +365,8 @@ def say_error(error: Any) -> None:
 def _in_options(text: str) -> str:
     """Return a message with the options of the command that was called.
 
-    Python's ``some_name=True`` becomes ``--some-name`` if the command has that. An option that it
-    does not have is that of the command that makes the policy or campaign, which is named.
+    Python's ``some_name=True`` becomes ``--some-name``, with the command that makes the policy or
+    campaign before it if the option is that command's.
     """
     # Later versions of typer have their own copy of click.
     home = typer.main if hasattr(typer.main, "get_current_context") else import_module("click")
@@ -232,7 +404,6 @@ def say_warning(warning: Any, console: _Console = err) -> None:
 
 @contextmanager
 def noting_warnings() -> Iterator[None]:
-    """Print the warnings of a block, one line for each that says something else."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

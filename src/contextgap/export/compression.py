@@ -1,15 +1,14 @@
 """Policies with fewer points, for small memories: to a number of points, of bytes, or an agreement.
 
-Forward selection takes, each time, the point that lowers the error most. The error says how far a
-policy is from another, as a quadratic form in the weights of its points. With e_a the error of arm
-a's function, what counts is
+Forward selection takes, each time, the point that lowers the error most. With e_a the error of arm
+a's function, it is
 
     Σ_x Σ_b ω_b(x)·(e_d(x) − e_b(x))²  +  τ Σ_x Σ_a e_a(x)²        over reference contexts x
       + μ (Σ_a |e_a − ē|² + τ Σ_a |e_a|²)                            in the kernel's norm
 
 where d is the arm deployed at x. Errors that all arms share change no decision and count little
-(τ): one function fewer to represent. ω is large where an arm is close to the deployed one. The
-norm keeps functions together away from the reference contexts.
+(τ). ω is large where an arm is close to the deployed one. The norm keeps functions together away
+from the reference contexts.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from scipy.linalg import solve_triangular
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, Rows
-from contextgap.export.c.layout import Layout, rom_bytes
-from contextgap.export.c.literals import Real
+from contextgap.export.c import Layout, rom_bytes
+from contextgap.export.c.text import Real
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import (
@@ -44,15 +43,15 @@ from contextgap.tables.contexts import Encoded
 __all__ = ["CompressionReport", "CurveRow", "compress", "rom_bytes"]
 
 _JITTER = 0.1
-_EVERY = 4  # every fourth context is held out
-_MOST_FITTED = 4500  # contexts to fit at; the normal equations take time in proportion
+_EVERY = 4
+_MOST_FITTED = 4500
 _FEWEST = 8
 _LEVELS = 0.003  # τ
 _NORM = 2e-3  # μ per reference context and unit of prior variance
-_CLOSE = 2.0  # arms up to so many usual margins below the deployed one are close to it
-# A candidate whose share of the matrix's diagonal left is below this is a combination of others.
+_CLOSE = 2.0  # usual margins below the deployed arm, up to which arms are close
+# Below this share of its diagonal, a candidate is a combination of others.
 _SINGULAR = 1e-10
-# Of the observed contexts, so many at most may become points: their matrix has to fit in memory.
+# Observed contexts that may become points: their matrix has to fit in memory.
 _MOST = 6000
 _GAP = ((HighestMean(), "mean"), (SmallestGap(), "mean"))
 WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
@@ -65,17 +64,7 @@ _PER_DOUBLING = 2  # rows of the curve
 
 
 class CurveRow(NamedTuple):
-    """One size of a compressed policy.
-
-    Parameters
-    ----------
-    points
-        Points of all arms together.
-    bytes
-        Bytes of constants in C.
-    agreement
-        Share of held-out reference contexts at which the decision is unchanged.
-    """
+    """One size of a compressed policy: points of all arms, bytes in C, share of decisions kept."""
 
     points: int
     bytes: int
@@ -89,16 +78,14 @@ class CompressionReport:
     Parameters
     ----------
     agreement
-        Share of decisions unchanged at reference contexts that were not used for choosing or
-        refitting points; only ``compress(agreement=...)`` uses them, to choose the size.
+        Share of decisions unchanged at reference contexts held out; only
+        ``compress(agreement=...)`` uses them, to choose the size.
     agreement_fitted
-        The same at the contexts that were used.
+        The same at those that points were fitted to.
     added_regret
-        Average over held-out contexts of what the original policy's mean says the changed
-        decisions lose; never negative if the original deploys the highest mean and has no safe arm.
+        What the changed decisions lose on average over held-out contexts, by the original's means.
     added_regret_bound
-        The same with the original's upper bound of its own arm and its lower bound of the new one:
-        what changed decisions lose at most, where the original's intervals hold.
+        What changed decisions lose at most, where the original's intervals hold.
     points
         Points of each arm.
     points_before
@@ -110,15 +97,10 @@ class CompressionReport:
     recommender
         Name of the rule by which the compressed policy deploys.
     fitted
-        What its means were fitted to: ``"mean"``, the original's means; ``"upper"``, its upper
-        bounds; ``"nothing"`` if the policy was small enough as it was. Either way only up to a
-        function that all arms share, so differences between arms are meant, not levels.
+        What the differences of its means were fitted to: the original's ``"mean"`` or ``"upper"``
+        bounds, or ``"nothing"`` if it was small enough.
     curve
         Agreement at held-out contexts by size, for the same rule; the last row is the original.
-
-    See Also
-    --------
-    compression.compress : Returns one.
 
     Examples
     --------
@@ -242,7 +224,6 @@ def _report(
 
 
 def _curve(candidate: Candidate, size: int, held_out: Decided) -> list[CurveRow]:
-    """Agreement by size, up to twice the chosen one, but not beyond the original's."""
     sizes = {size} if size else set()
     steps = np.arange(0, _PER_DOUBLING * np.log2(max(2, 2 * size)) + 1e-9) / _PER_DOUBLING
     for wanted in np.unique(np.round(2.0**steps).astype(int)).tolist():
@@ -273,13 +254,12 @@ def _unchanged(policy: Policy, layout: Layout) -> CompressionReport:
 def read_sample(
     policy: Policy, contexts: Any, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the contexts at which decisions shall change least, and others to measure that at."""
+    """Return the contexts to fit at, and those held out."""
     if contexts is None:
         layout = policy.state.schema.layout
         observed = policy.state.model.deployed().observed.contexts
-        # And copies, at least as many and enough in all to hold some out, each moved by a tenth of
-        # the way between two others: constants stay constant, and what varies together is moved
-        # together. Codes of categories, the last numbers of a context, stay the same.
+        # And copies, each moved by a tenth of the way between two others, so that constants and
+        # correlations stay; so do codes, the last numbers of a context.
         start = np.tile(observed, (-(-_FEWEST // len(observed)), 1))
         one, two = rng.integers(len(observed), size=(2, len(start)))
         moved = start + _JITTER * (observed[one] - observed[two])
@@ -302,9 +282,9 @@ def read_sample(
 
 
 class Decided(NamedTuple):
-    """What a policy decides at m contexts, and what it believes there."""
+    """What a policy decides and believes at m contexts."""
 
-    contexts: FloatArray  # shape (m, d)
+    contexts: FloatArray
     arm: IntArray  # the indices of the arms recommended
     answered: IntArray  # those of the arms answered, which may be the safe one
     mean: FloatArray  # shape (m, arms), as are the bounds
@@ -327,24 +307,22 @@ class Decided(NamedTuple):
 
 
 def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
-    """Return the indices of the arms that a policy answers."""
     index = {label: i for i, label in enumerate(policy.arms)}
     labels = policy.recommend(Encoded(contexts, policy.state.schema))
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
 
 
 def targets(decided: Decided, fitted: str) -> FloatArray:
-    """Return the functions of the context to fit, one per arm, whose highest is the decision."""
-    # These are the upper bounds, or the means. Where the arm with the highest mean is not the one
-    # deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
-    # above it are lowered, to the same level, and half a usual margin apart.
+    """Return the functions to fit, one per arm, whose highest is the decision."""
+    # The upper bounds, or the means. Where the deployed arm's mean is not the highest, it is raised
+    # and those above it are lowered as little as it takes, half a usual margin apart.
     if fitted == "upper":
         return decided.upper
     moved = decided.mean.copy()
     apart = 0.25 * usual_margin(decided.mean)
     for row in np.flatnonzero(decided.mean.argmax(axis=1) != decided.arm):
         means, arm = moved[row], decided.arm[row]
-        # Where raising one number and lowering those above it costs least in squares.
+        # Where raising one and lowering those above costs least in squares.
         pooled = np.cumsum([means[arm], *np.sort(means[means > means[arm]])[::-1]])
         level = (pooled / np.arange(1, len(pooled) + 1)).max()
         np.minimum(means, level - apart, out=means)
@@ -353,12 +331,12 @@ def targets(decided: Decided, fitted: str) -> FloatArray:
 
 
 def usual_margin(values: FloatArray) -> float:
-    """Return the median difference between the best two arms; 1 if there is none to speak of."""
+    """Return the median difference between the best two arms."""
     if values.shape[1] < 2 or not len(values):
         return 1.0
     best = np.sort(values, axis=1)[:, -2:]
     difference = best[:, 1] - best[:, 0]
-    # Where most contexts are ties, the median says nothing about those that are not.
+    # Of many ties the median says nothing.
     return float(np.median(difference)) or float(difference.max()) or 1.0
 
 
@@ -367,8 +345,8 @@ class Equations(NamedTuple):
 
     matrix: FloatArray
     rhs: FloatArray
-    arm: IntArray  # of each of the n candidates, ascending
-    contexts: FloatArray  # shape (n, d)
+    arm: IntArray
+    contexts: FloatArray
 
 
 def normal_equations(
@@ -380,10 +358,10 @@ def normal_equations(
     arm: IntArray,
     wanted_there: FloatArray,
 ) -> Equations:
-    """Return the normal equations of candidates, of which ``arm`` says whose point each may become.
+    """Return the normal equations of candidates, each a point of the arm in ``arm``.
 
-    ``wanted`` and ``wanted_there`` hold the functions to fit, less the prior mean: at the reference
-    contexts, shape (m, arms), and at the candidates, shape (n, arms).
+    ``wanted``, shape (m, arms), and ``wanted_there``, shape (n, arms), are the functions to fit
+    less the prior mean, at the reference contexts and at the candidates.
     """
     arms = wanted.shape[1]
     importance = _importance(wanted, deployed)
@@ -397,7 +375,7 @@ def normal_equations(
         rhs[left] = values[a].T @ pulled[:, a] + wanted_there[left] @ in_norm[a]
         for b, right in enumerate(own[a:], start=a):
             between = importance[:, a, b]
-            rows = np.flatnonzero(between)  # most contexts concern few pairs of arms
+            rows = np.flatnonzero(between)  # few, mostly
             block = values[a][rows].T @ (between[rows, None] * values[b][rows])
             block += in_norm[a, b] * kernel(candidates[left], candidates[right])
             matrix[np.ix_(left, right)] = block
@@ -406,7 +384,7 @@ def normal_equations(
 
 
 def _importance(wanted: FloatArray, deployed: IntArray) -> FloatArray:
-    """The quadratic form in the arms' errors at each context, shape (m, arms, arms)."""
+    """The quadratic form in the arms' errors, shape (m, arms, arms)."""
     rows, arms = np.arange(len(wanted)), wanted.shape[1]
     far = _CLOSE * usual_margin(wanted)
     close = far**2 / (far**2 + (wanted[rows, deployed][:, None] - wanted) ** 2)
@@ -423,9 +401,8 @@ def _importance(wanted: FloatArray, deployed: IntArray) -> FloatArray:
 class Selection:
     """An order of candidates, of which any first k can be kept, with weights refitted.
 
-    A partial Cholesky factor of the normal equations' matrix, whose pivot is the candidate that
-    lowers the squared error most once all weights are refitted (orthogonal least squares). An
-    arm may have ``most_per_arm`` points, by default any number.
+    A partial Cholesky factor of the normal equations, whose pivot lowers the squared error most
+    once all weights are refitted (orthogonal least squares).
     """
 
     def __init__(self, equations: Equations, most_per_arm: int | None = None) -> None:
@@ -441,13 +418,11 @@ class Selection:
         self._open = np.ones(len(equations.rhs), dtype=bool)
 
     def reach(self, size: int) -> int:
-        """Choose until there are ``size`` points, or no more that help; return how many."""
         while len(self._chosen) < size and self._choose():
             pass
         return min(size, len(self._chosen))
 
     def points(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Return contexts, arms and weights of the first ``size`` points, if there are so many."""
         chosen = self._chosen[:size]
         factor = self._columns.view[:size, chosen].T
         weights = np.empty(0)
@@ -487,10 +462,9 @@ def refitted(
     arm: IntArray,
     weights: FloatArray,
 ) -> Policy:
-    """Return a policy whose means are prior + weights·k(points, x)."""
-    # The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They
-    # were never observed, so nothing is promised any more (``Rules.tuned_on_rewards``). ``arm``
-    # holds the points' arms as indices into ``policy.arms``.
+    """Return a policy whose means are prior + weights·k."""
+    # That is the posterior mean of rewards prior + (K + ridge·I)·weights. They were never observed,
+    # so nothing is promised any more. ``arm`` holds indices into ``policy.arms``.
     place = np.asarray(policy.state.active, dtype=np.intp)[arm]
     final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)
@@ -499,8 +473,6 @@ def refitted(
 
 
 class Candidate(NamedTuple):
-    """One way to compress a policy, at any size: how many points all arms have together."""
-
     original: Policy
     recommender: Recommender
     fitted: str  # what the means are fitted to, "mean" or "upper"
@@ -523,8 +495,7 @@ def make_candidates(
     most_per_arm: int | None,
     rng: np.random.Generator,
 ) -> Iterator[Candidate]:
-    """Return the ways in which a policy can be compressed, fitted where ``fitting`` was asked."""
-    # The contexts observed of arms in use, arm after arm.
+    # Of arms in use, arm after arm.
     model = policy.state.model.deployed()
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(policy.state.active)] = np.arange(len(policy.state.active))
@@ -558,7 +529,6 @@ def search(
     fitting: Decided,
     held_out: Decided,
 ) -> tuple[Candidate, int] | None:
-    """Return the best way and its number of points; None if only all points satisfy the goal."""
     kind, wanted = goal
     best: tuple[float, Candidate, int] | None = None
     least_bytes: list[int] = []
@@ -581,7 +551,6 @@ def search(
 
 
 def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
-    """The largest number of points that fits; any fits if there is no limit."""
     if most_bytes is None:
         return candidate.selection.reach(np.iinfo(np.int64).max)
     if candidate.bytes(0) > most_bytes:

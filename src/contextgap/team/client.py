@@ -21,7 +21,7 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import codec
+from contextgap.team.campaign import values
 from contextgap.team.campaign.methods import (
     CampaignMethods,
     check_key,
@@ -29,7 +29,6 @@ from contextgap.team.campaign.methods import (
     read_lease,
     read_number,
 )
-from contextgap.team.campaign.progress import decode_goal, encode_goal
 from contextgap.team.campaign.values import (
     CampaignStatus,
     ConflictError,
@@ -38,6 +37,8 @@ from contextgap.team.campaign.values import (
     Recall,
     Recalled,
     Trial,
+    decode_goal,
+    encode_goal,
 )
 
 try:
@@ -49,26 +50,21 @@ except ImportError as missing:
 
 __all__ = ["Campaign"]
 TOKEN = "CONTEXTGAP_TOKEN"  # the environment variable that may hold a token
-_PATIENCE = 60.0  # seconds
+_PATIENCE = 60.0
 _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
 _AGAIN = (429, 502, 503, 504)  # later there may be another answer
 _FIRST, _LONGEST = 0.05, 5.0  # seconds between two tries
+_PATHS = {"tune": "tune", "add_arm": "arms/add", "remove_arm": "arms/remove"}
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
-_RAISED: dict[str, type[Exception]] = {
-    "ConflictError": ConflictError,
-    "NotFoundError": NotFoundError,
-    "TypeError": TypeError,
-    "ValueError": ValueError,
-}
+_RAISED = {each.__name__: each for each in (ConflictError, NotFoundError, TypeError, ValueError)}
 
 
 class Campaign(CampaignMethods):
     """A campaign of a service, with the methods of ``cg.Campaign``.
 
-    ``create`` makes one and ``open`` opens it. Answers and errors are those of ``cg.Campaign``.
     Requests are repeated while the service cannot be reached, for a minute by default; every one
-    that changes something has a key, so that it happens once. Several threads may use it at once.
+    that changes something has a key, so that it happens once. It is thread-safe.
 
     .. versionadded:: 0.2
 
@@ -132,7 +128,7 @@ class Campaign(CampaignMethods):
         connection = Connection(url, token, patience)
         target = encode_goal(goal)
         if target is not None:
-            target["reference"] = codec.request_contexts(target["reference"])
+            target["reference"] = values.request_contexts(target["reference"])
         body = {
             "name": name,
             "arms": arms if isinstance(arms, int) else [*map(encode_label, read_labels(arms))],
@@ -200,7 +196,7 @@ class Campaign(CampaignMethods):
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         # Contexts or a pool, and the rest, of which services of 0.2 know no ``once``.
         given = {
-            n: codec.request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()
+            n: values.request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()
         }
         return _trials(self._send("ask", key, **given, arms=self._eligible(arms)))
 
@@ -210,7 +206,7 @@ class Campaign(CampaignMethods):
         if trial is None:
             said["reward"], contexts = (
                 said.pop("rewards"),
-                codec.request_contexts(said.pop("contexts")),
+                values.request_contexts(said.pop("contexts")),
             )
         body = {name: each[0] if single else each for name, each in said.items()}
         if trial is None:
@@ -241,7 +237,7 @@ class Campaign(CampaignMethods):
         return _trial(self._get(f"trials/{number}")["trial"])
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
-        rows = codec.request_contexts(codec.encode_contexts(contexts))
+        rows = values.request_contexts(values.encode_contexts(contexts))
         body = {"contexts": rows, "arms": self._eligible(arms)}
         found = self._connection.post(f"{self._path}/recommend", body)
         if "arm" in found:
@@ -268,16 +264,10 @@ class Campaign(CampaignMethods):
     def _rebuild(self, name: str) -> Policy:
         return self._policy(name, "rebuilt")
 
-    def _tune(self, criterion: str, key: str | None) -> None:
-        self._send("tune", key, criterion=criterion)
-
-    def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
-        features = request["features"]
-        known = None if features is None else codec.request_contexts(features)
-        self._send("arms/add", key, **{**request, "features": known})
-
-    def _remove_arm(self, label: Any, key: str | None) -> None:
-        self._send("arms/remove", key, arm=label)
+    def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
+        if request.get("features") is not None:
+            request["features"] = values.request_contexts(request["features"])
+        self._send(_PATHS[kind], key, **request)
 
     def _status(self, fresh: bool) -> CampaignStatus:
         found = self._get("status", fresh=fresh)
@@ -296,7 +286,6 @@ class Campaign(CampaignMethods):
         return self._connection.get(f"{self._path}/{rest}", **parameters)
 
     def _send(self, rest: str, key: str | None, **body: Any) -> Any:
-        """Send a request under a key, which is its own if none is given."""
         body["key"] = key or uuid4().hex
         return self._connection.post(f"{self._path}/{rest}", body)
 
@@ -311,8 +300,8 @@ def _trials(found: dict[str, Any]) -> Any:
 def _trial(value: Mapping[str, Any]) -> Trial:
     among = value["eligible"]
     eligible = None if among is None else tuple(map(decode_label, among))
-    pick = codec.Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
-    return codec.read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
+    pick = values.Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
+    return values.read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
 
 
 def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
@@ -323,7 +312,7 @@ def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
     if isinstance(features, Mapping):
         features = [features[label] for label in read_labels(arms)]
     if features is not None:
-        found["features"] = codec.request_contexts(codec.encode_contexts(features, "features"))
+        found["features"] = values.request_contexts(values.encode_contexts(features, "features"))
     return found
 
 
@@ -341,7 +330,7 @@ def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
         every = known()
         if arms.shape[-1] != len(every):
             raise ValueError(f"arms must have a column for each of {len(every)} arms")
-        rows = codec.named_arms(arms, every)
+        rows = values.named_arms(arms, every)
         return rows[0] if arms.ndim == 1 else rows
     if isinstance(arms, str) or not hasattr(arms, "__iter__"):
         raise TypeError(f"arms must be labels, or a boolean array, got {arms!r}")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.team.campaign import calls
+from contextgap.team.campaign import values
 from contextgap.team.campaign.database import Database
 
 ARMS = ("hull", "panel", "boom")
@@ -105,7 +105,7 @@ def contexts(rng):
 
 def set_clock(monkeypatch, now: str) -> None:
     """Have the clocks of this machine and of the database stand still."""
-    monkeypatch.setattr(calls, "now", lambda: now)
+    monkeypatch.setattr(values, "now", lambda: now)
     monkeypatch.setattr(Database, "now", lambda *_: now)
 
 

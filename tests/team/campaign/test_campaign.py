@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.team.campaign import ConflictError, NotFoundError, calls
-from contextgap.team.campaign.codec import Event
+from contextgap.team.campaign import ConflictError, NotFoundError, values
+from contextgap.team.campaign.values import Event
 
 from .conftest import ARMS, Place, reward, set_clock, tell_some
 from .oracle import check, check_replay, to_bytes
@@ -50,7 +50,7 @@ def test_a_lease_runs_out(place, monkeypatch):
     campaign.ask([0.0, 0.0])
     campaign.ask([0.5, 0.5], lease=math.inf)
     assert campaign.status().trials["open"] == 2
-    later = calls.after(7200)
+    later = values.after(7200)
     set_clock(monkeypatch, later)
     assert campaign.status().trials == {
         "open": 1, "told": 0, "cancelled": 0, "expired": 1, "retracted": 0
@@ -65,7 +65,7 @@ def test_a_lease_runs_out(place, monkeypatch):
 def test_another_process_notices_that_a_lease_ran_out(place, monkeypatch):
     idle = place.create()
     place.open().ask([0.0, 0.0], lease=1)
-    later = calls.after(2)
+    later = values.after(2)
     set_clock(monkeypatch, later)
     idle.ask([0.1, 0.0])
     assert idle.learner().pending == 1
@@ -320,7 +320,7 @@ def test_events_that_were_altered_are_noticed(local, contexts):
 def test_a_log_of_a_later_release_is_refused(local):
     campaign = local.create()
     before = campaign._session.replay.hash
-    event = Event.following(before, (2, calls.now(), "teleport", None, "{}", "{}"))
+    event = Event.following(before, (2, values.now(), "teleport", None, "{}", "{}"))
     with campaign._session.store.locked() as connection:
         campaign._session.store.append(connection, [event])
     with pytest.raises(ValueError, match="'teleport', unknown to this release"):

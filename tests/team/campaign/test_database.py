@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import IntegrityError, InternalError, OperationalError
 
 import contextgap as cg
-from contextgap.team.campaign import AlteredError, UnavailableError, calls, database
+from contextgap.team.campaign import AlteredError, UnavailableError, database, values
 from contextgap.team.campaign import campaign as campaign_module
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import (
@@ -128,7 +128,7 @@ def test_the_database_refuses_an_event_whose_predecessor_is_not_the_last(place):
             store.append(connection, [event])
 
     for number, before in [(42, log[-1].hash), (5, log[1].hash), (5, "0" * 64), (4, log[2].hash)]:
-        wrong = type(log[0]).following(before, (number, calls.now(), "progress", None, "{}", "{}"))
+        wrong = type(log[0]).following(before, (number, values.now(), "progress", None, "{}", "{}"))
         with pytest.raises(IntegrityError):
             append(wrong)
     assert events(campaign) == log
@@ -333,11 +333,11 @@ def test_a_clock_that_jumps_does_not_end_leases(local, contexts, monkeypatch):
     campaign = local.create()
     trial = campaign.ask(contexts[0])
     with monkeypatch.context() as patch:
-        set_clock(patch, calls.after(30 * 86_400))
+        set_clock(patch, values.after(30 * 86_400))
         with pytest.warns(RuntimeWarning, match="more than a day after the last event"):
             assert campaign.status().trials["open"] == 1
     assert campaign.status().trials["open"] == 1
-    set_clock(monkeypatch, calls.after(30 * 86_400))  # now it is right, and somebody works
+    set_clock(monkeypatch, values.after(30 * 86_400))  # now it is right, and somebody works
     with pytest.warns(RuntimeWarning, match="it will after the next ask or tell"):
         campaign.tell(contexts=contexts[1], arms="hull", reward=1.0)
     assert campaign.trial(trial.id).state == "expired"
@@ -348,7 +348,7 @@ def test_a_clock_that_jumps_does_not_end_leases(local, contexts, monkeypatch):
 def test_leases_go_by_the_clock_of_the_server(server, contexts, monkeypatch):
     campaign = Place(server, "clocks").create()
     trial = campaign.ask(contexts[0], lease=3600)
-    monkeypatch.setattr(calls, "now", lambda: "2099-01-01T00:00:00.000000+00:00")
+    monkeypatch.setattr(values, "now", lambda: "2099-01-01T00:00:00.000000+00:00")
     assert Place(server, "clocks").open().status().trials["open"] == 1
     assert campaign.ask(contexts[1], lease=3600).until.year < 2099
     where = database_of(campaign)

@@ -11,8 +11,8 @@ import pytest
 import contextgap as cg
 from contextgap.models.tuning import Tuning, choose
 from contextgap.policy.card import Card
-from contextgap.team.campaign.codec import Event
 from contextgap.team.campaign.store import follow
+from contextgap.team.campaign.values import Event
 
 from .conftest import tell_some
 from .oracle import check, events, to_bytes

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.team.campaign import calls, session
+from contextgap.team.campaign import session, values
 
 from .conftest import ARMS, tell_some
 from .oracle import check, to_bytes
@@ -43,7 +43,7 @@ class Clock:
         self.time = datetime(2030, 1, 1, tzinfo=UTC)
 
     def __call__(self):
-        return calls.as_text(self.time)
+        return values.as_text(self.time)
 
 
 def take(campaign, step):
@@ -88,7 +88,7 @@ def take(campaign, step):
 )
 def test_any_history_gives_the_learner_of_its_log(how, steps, monkeypatch):
     time = Clock()
-    monkeypatch.setattr(calls, "now", time)
+    monkeypatch.setattr(values, "now", time)
     with tempfile.TemporaryDirectory() as folder:
         database = f"sqlite:///{Path(folder) / 'bench.db'}?synchronous=normal"
         campaign = cg.Campaign.create(database, "c", ARMS, lease=1e9, **how)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.tables.table import Levels, read_json
-from contextgap.team.campaign import calls
-from contextgap.team.campaign.codec import as_json, decode_contexts, encode_contexts, json
+from contextgap.team.campaign import values
+from contextgap.team.campaign.values import as_json, decode_contexts, encode_contexts, json
 
 from .oracle import to_bytes
 
@@ -178,8 +178,8 @@ def test_gaps_before_the_first_number_stay_what_they_were(local, monkeypatch):
     campaign.ask({"t": None, "v": 1.0}, lease=1)
     campaign.tell(contexts={"t": 1000.0, "v": 1.0}, arms="y", reward=1.0)
     assert campaign.recommend({"t": None, "v": 1.0}) == "x"
-    later = calls.after(2)
-    monkeypatch.setattr(calls, "now", lambda: later)
+    later = values.after(2)
+    monkeypatch.setattr(values, "now", lambda: later)
     assert campaign.status().trials["expired"] == 1
     assert campaign.learner().pending == 0
     assert local.open().status().trials["expired"] == 1

@@ -9,8 +9,7 @@ import pytest
 from contextgap.team.campaign.database import Database
 from contextgap.team.client import Campaign
 from contextgap.team.service import Settings, create_app
-from contextgap.team.service.access import SCOPES, hash_of, read_tokens, revoke_token
-from contextgap.team.service.routing import GuardedRoute
+from contextgap.team.service.access import SCOPES, GuardedRoute, hash_of, read_tokens, revoke_token
 
 from .conftest import serving
 

@@ -15,7 +15,7 @@ import uvicorn
 
 import contextgap as cg
 from contextgap.team.campaign.database import Database
-from contextgap.team.service import Settings, create_app, routes, routing
+from contextgap.team.service import Settings, access, create_app, routes
 from contextgap.team.service import app as app_module
 from contextgap.team.service.access import Rates, RefusedError, create_token
 
@@ -160,18 +160,18 @@ def test_who_sends_on_after_a_refusal_is_cut_off(strict):
 def test_names_that_come_twice_are_found_in_one_pass():
     names = ",".join(f'"k{number}":0' for number in range(300_000))
     with pytest.raises(RefusedError, match="the name 'k299999' is there twice"):
-        routing.strict_json(f'{{{names},"k299999":0}}'.encode())
+        access.strict_json(f'{{{names},"k299999":0}}'.encode())
 
 
 @pytest.mark.parametrize(("size", "apart"), [(100, False), (100_000, True)])
 def test_large_bodies_are_read_beside_the_event_loop(tmp_path, monkeypatch, size, apart):
-    threads, decode = [], routing.strict_json
+    threads, decode = [], access.strict_json
 
     def noting(body):
         threads.append(threading.current_thread())
         return decode(body)
 
-    monkeypatch.setattr(routing, "strict_json", noting)
+    monkeypatch.setattr(access, "strict_json", noting)
     body = {"contexts": [0.0, 0.0], "key": "k" * size}
     (answer,) = in_process(tmp_path / "x.db", ("POST", "/v1/campaigns/none/ask", body))
     assert answer.status_code in (404, 422)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 import contextgap as cg
 from contextgap.base.labels import encode_label
 from contextgap.team.campaign import NotFoundError
-from contextgap.team.campaign.codec import trial_json
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.values import STATES
+from contextgap.team.campaign.values import STATES, trial_json
 from contextgap.team.service import page
 from contextgap.team.service.page import Counted, Standings
 from tests.team.campaign.conftest import tell_some

@@ -1,12 +1,9 @@
-/* The runtime of an exported policy: the same for all, up to the prefix of names.
- *
- * What comes before it is generated: the header above, float.h, math.h, stdbool.h and stddef.h are
- * included, tables of constants are defined, and these macros say which parts a policy needs.
+/* The runtime of an exported policy. What comes before it is generated: includes, tables of
+ * constants, and macros that say which parts a policy needs.
  *
  *   RULE            RULE_MEAN, RULE_UPPER, RULE_GAP or RULE_HISTORY: how arms are compared
- *   POINTS          POINTS_OWN: every arm has its own points and its own factor;
- *                   POINTS_COMMON: all have the same points, and each a second factor;
- *                   POINTS_SHARED: all have the same points, and learn from each other
+ *   POINTS          POINTS_OWN: each arm has points and a factor; POINTS_COMMON: the same points,
+ *                   and second factors; POINTS_SHARED: the same points, learning from each other
  *   HAS_WEIGHTS     1 if means come from weights . k, 0 if from innovations . v
  *   NUMBERS         how many numbers of a context kernels see
  *   SOLVED          entries of v = (factor's inverse) k to hold at once
@@ -83,8 +80,7 @@ static bool differ(real a, real b)
 }
 #endif
 
-/* Of the functions that kernels are made of, `count` says how many numbers come before the codes of
- * categories, which are the same or not the same, whatever they are. */
+/* `count` is how many numbers come before the codes of categories. */
 #ifdef USES_DISTANCE
 /* |x - y|^2 */
 static real distance(const real *x, const real *y, size_t count)
@@ -104,7 +100,7 @@ static real distance(const real *x, const real *y, size_t count)
 #endif
 
 #ifdef USES_SCALED_DISTANCE
-/* The same with a scale for each number. */
+/* The same, scaled. */
 static real scaled_distance(const real *x, const real *y, const real *scale, size_t count)
 {
     real sum = REAL_ZERO;
@@ -145,7 +141,6 @@ static real constant(const real *x, const real *y)
 #endif
 
 #ifdef USES_PRODUCT
-/* x . y */
 static real product(const real *x, const real *y)
 {
     real sum = REAL_ZERO;
@@ -157,7 +152,7 @@ static real product(const real *x, const real *y)
 #endif
 
 #ifdef USES_STANDARDISED_PRODUCT
-/* The same of numbers minus a centre, each with a scale; codes have a scale and no centre. */
+/* The same of numbers minus a centre, scaled; codes have no centre. */
 static real standardised_product(const real *x, const real *y, const real *scale,
                                  const real *centre, size_t count)
 {
@@ -217,7 +212,6 @@ static real kernel(const real *x, const real *y)
 #define KERNEL_SELF(x) kernel((x), (x))
 
 #ifdef HAS_WARP
-/* What the kernel sees of a context. */
 static void warp(const real *x, real *seen)
 {
     for (size_t i = 0; i < NUMBERS; i++) {
@@ -253,7 +247,6 @@ static bool is_eligible(const unsigned char *eligible, int arm)
 #endif
 }
 
-/* The first eligible arm; CONTEXTGAP_ARMS if there is none. */
 static int first_arm(const unsigned char *eligible)
 {
     int arm = 0;
@@ -275,7 +268,6 @@ static bool is_better(const contextgap_decision *decision, int arm, int other)
 #endif
 }
 
-/* Ties go to the lowest index. */
 static int best_arm(const unsigned char *eligible, const contextgap_decision *decision)
 {
     int best = first_arm(eligible);
@@ -288,7 +280,6 @@ static int best_arm(const unsigned char *eligible, const contextgap_decision *de
 }
 
 #if HAS_WEIGHTS
-/* mean = prior + weights . k */
 static int set_means(const real *x, real *mean)
 {
 #if POINTS == POINTS_OWN
@@ -394,7 +385,7 @@ static int set_gaps(const unsigned char *eligible, contextgap_decision *decision
 #endif
 #endif
 
-/* believe() sets means, and what rests on widths, and returns why it could not. */
+/* believe() sets means and widths, or returns why it could not. */
 #if !CONTEXTGAP_HAS_WIDTHS
 static int believe(const real *x, const unsigned char *eligible, contextgap_decision *decision)
 {
@@ -411,7 +402,7 @@ typedef struct {
     size_t seen[CONTEXTGAP_ARMS]; /* observations taken in so far */
 } history;
 
-/* Take in an arm's next observation: one more row of its factor. */
+/* Take in an arm's next observation. */
 static void observe(const real *x, int arm, history *past)
 {
     const size_t i = past->seen[arm];
@@ -433,7 +424,6 @@ static int update_interval(int arm, const history *past, contextgap_decision *de
                         decision);
 }
 
-/* Start after FIRST_STEP observations, with every arm's interval. */
 static int begin(const real *x, history *past, contextgap_decision *decision)
 {
     past->prior_variance = KERNEL_SELF(x);
@@ -453,7 +443,7 @@ static int begin(const real *x, history *past, contextgap_decision *decision)
     return set_gaps(NULL, decision);
 }
 
-/* The leader of the step whose smallest gap was smallest, the earliest such step. */
+/* The leader of the first step whose smallest gap was smallest. */
 static int believe(const real *x, const unsigned char *eligible, contextgap_decision *decision)
 {
     history past;
@@ -620,7 +610,6 @@ static int believe(const real *x, const unsigned char *eligible, contextgap_deci
 #endif
 
 #ifdef CONTEXTGAP_FALLBACK_ARM
-/* Whether one of the numbers that kernels see lies outside the observed range. */
 static bool is_outside(const real *x)
 {
     for (size_t i = 0; i < NUMBERS; i++) {
@@ -631,7 +620,6 @@ static bool is_outside(const real *x)
     return false;
 }
 
-/* Answer the fallback where too little is known, and return why. */
 static int fall_back(const real *x, const unsigned char *eligible, contextgap_decision *decision)
 {
     int reason = CONTEXTGAP_OK;
@@ -661,7 +649,6 @@ static int fall_back(const real *x, const unsigned char *eligible, contextgap_de
 }
 #endif
 
-/* Nothing could be computed, so nothing is certified. */
 static void fail(const unsigned char *eligible, contextgap_decision *decision)
 {
     decision->arm = CONTEXTGAP_DEFAULT_ARM;
@@ -684,16 +671,23 @@ static void fail(const unsigned char *eligible, contextgap_decision *decision)
 #endif
 }
 
-static int decide_seen(const real *x, const unsigned char *eligible, contextgap_decision *decision)
+/* With arm_only, all but the arm may be wrong: means alone are computed where they suffice. */
+static int decide_seen(const real *x, const unsigned char *eligible, bool arm_only,
+                       contextgap_decision *decision)
 {
     int status = CONTEXTGAP_INPUT_NOT_FINITE;
+    (void)arm_only;
     if (is_finite_context(x)) {
 #ifdef HAS_WARP
         real seen[NUMBERS];
         warp(x, seen);
-        status = believe(seen, eligible, decision);
 #else
-        status = believe(x, eligible, decision);
+        const real *const seen = x;
+#endif
+#if HAS_WEIGHTS && CONTEXTGAP_HAS_WIDTHS
+        status = arm_only ? set_means(seen, decision->mean) : believe(seen, eligible, decision);
+#else
+        status = believe(seen, eligible, decision);
 #endif
     }
 #ifdef CONTEXTGAP_HAS_ELIGIBLE
@@ -716,31 +710,6 @@ static int decide_seen(const real *x, const unsigned char *eligible, contextgap_
 #endif
     return status;
 }
-
-#if HAS_WEIGHTS && CONTEXTGAP_HAS_WIDTHS
-/* The arm alone needs means alone. */
-static int recommend_seen(const real *x, contextgap_decision *decision)
-{
-    int status = CONTEXTGAP_INPUT_NOT_FINITE;
-    if (is_finite_context(x)) {
-#ifdef HAS_WARP
-        real seen[NUMBERS];
-        warp(x, seen);
-        status = set_means(seen, decision->mean);
-#else
-        status = set_means(x, decision->mean);
-#endif
-    }
-    decision->arm = (status == CONTEXTGAP_OK) ? best_arm(NULL, decision) : CONTEXTGAP_DEFAULT_ARM;
-#ifdef CONTEXTGAP_FALLBACK_ARM
-    if ((status == CONTEXTGAP_OK) && is_outside(x)) {
-        decision->arm = CONTEXTGAP_FALLBACK_ARM;
-        status = CONTEXTGAP_OUTSIDE;
-    }
-#endif
-    return status;
-}
-#endif
 
 #if CONTEXTGAP_HAS_COLUMNS
 /* What becomes of a column's number; 0 if it stays. */
@@ -795,34 +764,18 @@ static bool spread(const real *row, real *x)
     return all_known;
 }
 
-static int with_levels(int status, bool all_known)
-{
-    return ((status == CONTEXTGAP_OK) && !all_known) ? CONTEXTGAP_LEVEL_UNKNOWN : status;
-}
-
 #endif
 
-static int decide_row(const real *row, const unsigned char *eligible, contextgap_decision *decision)
+static int decide_row(const real *row, const unsigned char *eligible, bool arm_only,
+                      contextgap_decision *decision)
 {
 #if CONTEXTGAP_HAS_COLUMNS
     real x[NUMBERS];
     const bool all_known = spread(row, x);
-    return with_levels(decide_seen(x, eligible, decision), all_known);
+    const int status = decide_seen(x, eligible, arm_only, decision);
+    return ((status == CONTEXTGAP_OK) && !all_known) ? CONTEXTGAP_LEVEL_UNKNOWN : status;
 #else
-    return decide_seen(row, eligible, decision);
-#endif
-}
-
-static int recommend_row(const real *row, contextgap_decision *decision)
-{
-#if !(HAS_WEIGHTS && CONTEXTGAP_HAS_WIDTHS)
-    return decide_row(row, NULL, decision);
-#elif CONTEXTGAP_HAS_COLUMNS
-    real x[NUMBERS];
-    const bool all_known = spread(row, x);
-    return with_levels(recommend_seen(x, decision), all_known);
-#else
-    return recommend_seen(row, decision);
+    return decide_seen(row, eligible, arm_only, decision);
 #endif
 }
 
@@ -852,21 +805,21 @@ static int find_level(const char *const *levels, int count, const char *text)
 
 int contextgap_decide(const real *context, contextgap_decision *decision)
 {
-    return decide_row(context, NULL, decision);
+    return decide_row(context, NULL, false, decision);
 }
 
 #ifdef CONTEXTGAP_HAS_ELIGIBLE
 int contextgap_decide_among(const real *context, const unsigned char *eligible,
                             contextgap_decision *decision)
 {
-    return decide_row(context, eligible, decision);
+    return decide_row(context, eligible, false, decision);
 }
 #endif
 
 int contextgap_recommend_checked(const real *context, int *arm)
 {
-    contextgap_decision decision;
-    const int status = recommend_row(context, &decision);
+    contextgap_decision decision = {0};
+    const int status = decide_row(context, NULL, true, &decision);
     *arm = decision.arm;
     return status;
 }

@@ -1,6 +1,5 @@
 /* Compares contextgap_policy.c on this machine with what Python answered. Returns 0 if all agree up
- * to rounding. Where two arms are so close that rounding may decide, another arm than Python's is
- * counted separately and is no failure. */
+ * to rounding; near ties are counted separately. */
 
 static contextgap_real worst; /* largest difference so far */
 
@@ -14,7 +13,6 @@ static int agree(contextgap_real got, contextgap_real expected)
     return difference <= TOLERANCE;
 }
 
-/* Whether rounding may decide for the fallback. */
 static int may_fall_back(int vector)
 {
 #ifdef CONTEXTGAP_FALLBACK_ARM

@@ -1,56 +1,292 @@
 """The generated part of the exported files, which a static one follows.
 
 ``policy.h`` says what the policy is and ends with ``runtime.h``; ``policy.c`` holds its tables and
-ends with ``runtime.c``; ``selftest.c`` holds Python's answers and ends with ``selftest.c``.
-
-Kernels are expressions of the functions of ``runtime.c``, and the tables that these need. They are
-those of ``contextgap.kernels``, clamped alike so that nothing underflows. Codes of categories are
-the last numbers of a context.
+ends with ``runtime.c``; ``selftest.c`` holds Python's answers and ends with ``selftest.c``. Kernels
+are expressions of functions of ``runtime.c``, clamped as in ``contextgap.kernels``. Literals mean
+exactly what they meant in Python. Other prefixes let several policies be linked together.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap import kernels
-from contextgap.export.c.layout import Form, Layout
-from contextgap.export.c.literals import (
-    Real,
-    array,
-    category_names,
-    column_names,
-    comment_text,
-    declarations,
-    definitions,
-    integers,
-    label_text,
-    rows,
-    static_file,
-    string,
-)
-from contextgap.export.parity import Answers, is_near_tie
+from contextgap.base.labels import Label
 from contextgap.export.rule import (
+    Answers,
     DecisionRule,
     ExportError,
     check_kernel,
     has_unknown_level,
+    is_near_tie,
     seen_ranges,
     spread_numbers,
 )
 from contextgap.insight.watch import Watch
 from contextgap.policy.fallback import Status
+from contextgap.tables.cells import Level
 from contextgap.tables.columns import Category, Cyclic, Date, Kind
-from contextgap.tables.schema import MOST_LEVELS
+from contextgap.tables.schema import MOST_LEVELS, TableSchema
 
-# Replaced by the export's id, which depends on the text around it. No text of a user's holds it,
-# since that is printable once it is written.
+if TYPE_CHECKING:
+    from contextgap.export.c import Layout
+
+POINTER = 8  # bytes, at most
+
+
+class Real:
+    def __init__(self, float32: bool) -> None:
+        self.float32 = float32
+        self.name = "float" if float32 else "double"
+        self.dtype = np.dtype(np.float32 if float32 else np.float64)
+        self.bytes = self.dtype.itemsize
+        limits = np.finfo(np.float32) if float32 else np.finfo(np.float64)
+        self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite
+
+    def rounded(self, values: Any, called: str, *, missing: bool = False) -> NDArray[Any]:
+        """Return ``values`` in this type; only finite ones, or NaN if ``missing``."""
+        with np.errstate(over="ignore", under="ignore"):
+            array = np.asarray(values, dtype=np.float64).astype(self.dtype)
+        if not (np.isfinite(array) | (missing & np.isnan(array))).all():
+            raise ExportError(
+                f"{called} cannot be exported: it holds numbers that no finite {self.name} is near"
+            )
+        # Subnormal numbers slow a processor down.
+        return np.where(np.abs(array) < self.least, self.dtype.type(0), array)
+
+    def literal(self, value: float, called: str) -> str:
+        return next(self.literals(self.rounded([value], called)))
+
+    def literals(self, rounded: NDArray[Any]) -> Iterator[str]:
+        numbers = rounded.ravel().tolist()
+        if not self.float32:
+            # Shortest text of the same double.
+            return (repr(number) if number == number else "(double)NAN" for number in numbers)
+        # Nine digits, and an exponent, so that "1" is no int.
+        return (f"{number:.8e}f" if number == number else "NAN" for number in numbers)
+
+
+def string_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "backslashreplace")) + 1
+
+
+def label_text(label: Label) -> str:
+    """Return a label, or what Python prints for it."""
+    return label if isinstance(label, str) else repr(label)
+
+
+def column_names(columns: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
+    """Return names, or places, of a context's numbers."""
+    return tuple(columns or (f"context[{i}]" for i in range(dimension)))
+
+
+def level_bytes(table: TableSchema) -> int:
+    total = 0
+    for coding in table.codings:
+        if isinstance(coding.kind, Category):
+            total += POINTER * max(1, len(coding.levels))
+            total += sum(string_bytes(text) for text in coding.levels if text is not None)
+    return total
+
+
+DEFAULT_PREFIX = "contextgap"
+# C99 distinguishes functions by 31 characters, with "_recommend_".
+_LONGEST_PREFIX = 20
+_LONGEST_NAME = 63  # characters C99 distinguishes other names by
+_PLAIN = frozenset(range(0x20, 0x7F)) - {ord(c) for c in '"\\?'}
+_LONGEST = 4095  # bytes of a literal in C99
+_LEVELS = """\
+/* Codes of the levels of categories, and functions that return a text's code, -1 if it is no
+ * level's. A null pointer is a missing value, as NAN is in a row. Truth values are called "true"
+ * and "false". */
+"""
+_C_LINKAGE = """\
+#ifdef __cplusplus
+extern "C" {
+#endif
+"""
+_C_LINKAGE_END = """\
+#ifdef __cplusplus
+}
+#endif
+"""
+_FIND_LEVEL = """\
+#define HAS_LEVELS
+static int find_level(const char *const *levels, int count, const char *text);
+"""
+
+
+def array(real: Real, name: str, values: Any, comment: str, *, missing: bool = False) -> str:
+    """Define a constant array, of at least one number."""
+    rounded = real.rounded(values, name, missing=missing)
+    declared = f"static const {real.name} {name}[{max(1, rounded.size)}]"
+    return f"/* {comment} */\n{declared} = {{\n{rows(real.literals(rounded), 4)}\n}};\n"
+
+
+def integers(name: str, kind: str, values: Iterable[int], comment: str) -> str:
+    numbers = [str(value) for value in values] or ["0"]
+    declared = f"static const {kind} {name}[{len(numbers)}]"
+    return f"/* {comment} */\n{declared} = {{\n{rows(numbers, 16)}\n}};\n"
+
+
+def rows(items: Iterable[str], per_line: int) -> str:
+    listed = list(items) or ["0"]
+    lines = (listed[i : i + per_line] for i in range(0, len(listed), per_line))
+    return ",\n".join("    " + ", ".join(line) for line in lines)
+
+
+def string(text: str, called: str) -> str:
+    """Return a C string literal of UTF-8 bytes, safe from escapes and trigraphs."""
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) > _LONGEST:
+        raise ExportError(
+            f"{called} has {len(data)} bytes; C99 promises room for {_LONGEST}: shorten it"
+        )
+    # Octal escapes have three digits at most, and swallow nothing.
+    return '"' + "".join(chr(b) if b in _PLAIN else f"\\{b:03o}" for b in data) + '"'
+
+
+def comment_text(text: str) -> str:
+    """Return text that leaves comments whole."""
+    safe = "".join(c if c.isascii() and c.isprintable() and c not in '\\?"' else "." for c in text)
+    return safe.replace("*/", "* /").replace("/*", "/ *")
+
+
+class FileNames(NamedTuple):
+    header: str
+    source: str
+    self_test: str
+
+    @classmethod
+    def of(cls, prefix: str) -> FileNames:
+        return cls(f"{prefix}_policy.h", f"{prefix}_policy.c", f"{prefix}_selftest.c")
+
+
+def check_prefix(prefix: str) -> str:
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix must be text, got {prefix!r}")
+    if not re.fullmatch(f"[a-z][a-z0-9_]{{0,{_LONGEST_PREFIX - 1}}}", prefix):
+        raise ValueError(
+            f"prefix must be at most {_LONGEST_PREFIX} of a-z, 0-9 and _, a letter first, "
+            f"got {prefix!r}"
+        )
+    return prefix
+
+
+def static_file(name: str, prefix: str = DEFAULT_PREFIX) -> str:
+    """Return a file of C with the names of a policy."""
+    text = (files("contextgap.export.c") / name).read_text("utf-8")
+    return text.replace("contextgap_", f"{prefix}_").replace("CONTEXTGAP_", f"{prefix.upper()}_")
+
+
+def _identifiers(taken: set[str]) -> Callable[..., str]:
+    """Return what makes names in C, each once."""
+
+    def new(*parts: str) -> str:
+        whole = "_".join(parts)
+        name, turn = whole[:_LONGEST_NAME], 1
+        while name in taken:
+            turn += 1
+            name = f"{whole[: _LONGEST_NAME - len(str(turn)) - 1]}_{turn}"
+        taken.add(name)
+        return name
+
+    return new
+
+
+def _plain_word(text: str) -> str:
+    """Return letters and digits, with _ between; perhaps none."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    return re.sub(r"[^A-Za-z0-9]+", "_", ascii_text).strip("_")
+
+
+@dataclass(frozen=True)
+class CategoryNames:
+    place: int
+    function: str  # finds a text's code
+    enum: str  # the type of the levels
+    count: str  # how many levels there are
+    constants: tuple[str, ...]  # one for each level
+    texts: tuple[str | None, ...]  # None for a missing value
+
+
+def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
+    upper = prefix.upper()
+    static = [static_file(name, prefix) for name in ("runtime.h", "runtime.c")]
+    macros = re.findall(rf"\b{upper}_\w+", "".join([*static, _HEADER.replace("{upper}", upper)]))
+    new_macro = _identifiers({*macros, f"{upper}_EXPORT_ID"})
+    new_function = _identifiers(set())
+    found = []
+    for place, coding in enumerate(table.codings):
+        if not isinstance(coding.kind, Category):
+            continue
+        word = (_plain_word(coding.name) or f"column{place}").lower()
+        function = new_function(prefix, "encode", word)
+        own = function.removeprefix(f"{prefix}_encode_")
+        count = new_macro(upper, own.upper(), "LEVELS")
+        constants = [
+            new_macro(upper, own.upper(), _level_word(level, code))
+            for code, level in enumerate(coding.levels)
+        ]
+        enum = f"{prefix}_level_of_{own}"
+        found.append(CategoryNames(place, function, enum, count, tuple(constants), coding.levels))
+    return found
+
+
+def _level_word(level: Level, code: int) -> str:
+    if level is None:
+        return "GAP"
+    if level[:1] == "-" and level[1:2].isdecimal():
+        level = f"minus_{level}"
+    return _plain_word(level).upper() or f"LEVEL_{code}"
+
+
+def declarations(names: Sequence[CategoryNames]) -> str:
+    parts = []
+    for each in names:
+        last = len(each.constants) - 1
+        # Or a slash after a star would end the comment.
+        said = [
+            "a missing value" if text is None else string(text, "a level").replace("*", "\\052")
+            for text in each.texts
+        ]
+        lines = [
+            f"    {name} = {code}{',' if code < last else ''} /* {text} */\n"
+            for code, (name, text) in enumerate(zip(each.constants, said, strict=True))
+        ]
+        if each.constants:
+            parts.append(f"enum {each.enum} {{\n{''.join(lines)}}};\n")
+        parts.append(f"#define {each.count} {len(each.texts)}\n")
+        parts.append(f"int {each.function}(const char *text);\n")
+    return f"{_LEVELS}{_C_LINKAGE}{''.join(parts)}{_C_LINKAGE_END}" if parts else ""
+
+
+def definitions(names: Sequence[CategoryNames]) -> str:
+    parts = []
+    for each in names:
+        called = f"levels_{each.place}"
+        texts = ("NULL" if text is None else string(text, "a level") for text in each.texts)
+        parts.append(
+            f"static const char *const {called}[{max(1, len(each.texts))}] = {{\n"
+            f"{rows(texts, 1)}\n}};\n\n"
+            f"int {each.function}(const char *text)\n{{\n"
+            f"    return find_level({called}, {each.count}, text);\n}}\n"
+        )
+    return "\n".join([_FIND_LEVEL, *parts]) if parts else ""
+
+
+# Replaced by the export's id; as it is not printable, no text of users holds it.
 EXPORT_ID = "\0id\0"
-# What ``Policy.status`` says, as the exported functions return it.
 STATUSES = {
     Status.RECOMMENDED: 0,
     Status.BOUND_TOO_LARGE: 4,
@@ -152,35 +388,41 @@ def header(
             "lies outside the observed range, or nothing can be computed."
         )
         fallback = f"#define {upper}_FALLBACK_ARM {rule.fallback.column}\n"
+    interface = static_file("runtime.h", prefix)
+    if watch is None:  # then nothing of it is there
+        own = rf"#ifdef {upper}_WATCH_FAILURE\n.*?\n#endif\n\n"
+        interface = re.sub(own, "", interface, flags=re.DOTALL)
     levels = "" if rule.table is None else declarations(category_names(rule.table, prefix))
-    files = ["runtime.h"] if watch is None else ["runtime.h", "watch.h"]
-    return _filled(
-        _HEADER,
-        prefix,
-        recommender=type(rule.recommender).__name__,
-        arms=layout.arms,
-        points=layout.points,
-        kernel=_wrapped(comment_text(str(rule.kernel))),
-        about="".join(f" * {_wrapped(each)}\n" for each in _about(rule, layout)),
-        inputs=rule.inputs,
-        columns=_row_layout(rule, prefix),
-        number_bytes=layout.number_bytes,
-        rom_bytes=layout.rom_bytes,
-        ram_bytes=layout.ram_bytes,
-        precision=_wrapped(precision),
-        macros=_macros({f"{upper}_{name}": value for name, value in macros.items()}),
-        default_meaning=_wrapped(meaning),
-        default_arm=default_arm,
-        fallback=fallback,
-        levels=f"{levels}\n" if levels else "",
-    ) + "\n".join(static_file(name, prefix) for name in files)
+    return (
+        _filled(
+            _HEADER,
+            prefix,
+            recommender=type(rule.recommender).__name__,
+            arms=layout.arms,
+            points=layout.points,
+            kernel=_wrapped(comment_text(str(rule.kernel))),
+            about="".join(f" * {_wrapped(each)}\n" for each in _about(rule, layout)),
+            inputs=rule.inputs,
+            columns=_row_layout(rule, prefix),
+            number_bytes=layout.number_bytes,
+            rom_bytes=layout.rom_bytes,
+            ram_bytes=layout.ram_bytes,
+            precision=_wrapped(precision),
+            macros=_macros({f"{upper}_{name}": value for name, value in macros.items()}),
+            default_meaning=_wrapped(meaning),
+            default_arm=default_arm,
+            fallback=fallback,
+            levels=f"{levels}\n" if levels else "",
+        )
+        + interface
+    )
 
 
 def _about(rule: DecisionRule, layout: Layout) -> list[str]:
     found = []
     if rule.costs:
         found.append("The learner observed costs: means are minus the expected costs.")
-    if layout.form is Form.LOOK_BACK:
+    if layout.form.looks_back:
         chosen = "A certificate is the arm's gap at the step that it was chosen for"
         found.append(f"{chosen}{'' if rule.fallback is None else ', the fallback its last'}.")
     if layout.form.has_widths:
@@ -210,7 +452,7 @@ def _meaning(kind: Kind, function: str) -> str:
 
 
 def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None = None) -> str:
-    """Return what comes before the runtime in ``policy.c``: tables, and macros that say which."""
+    """Return what comes before the runtime in ``policy.c``."""
     upper, real = prefix.upper(), layout.real
     columns = column_names(rule.columns, rule.inputs)
     labels = (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels))
@@ -245,8 +487,8 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
         macros["SOLVED"] = f"{layout.solved_entries}U"
         if shared:
             macros["ALIKE_COLUMNS"] = f"{layout.columns}U"
-    if layout.form is Form.LOOK_BACK:
-        # A step of a retired arm changes no interval, and ties go to the earlier step: left out.
+    if layout.form.looks_back:
+        # Steps of retired arms change nothing.
         first = int((rule.pulls[: rule.first_step] >= 0).sum())
         macros |= {"FIRST_STEP": f"{first}L", "STEPS": f"{layout.points}L"}
     if rule.tolerance is not None:
@@ -259,7 +501,7 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     form, shared = layout.form, rule.shared
     every: Sequence[Any] = rule.arms if shared is None else [shared]
-    first = every[:1] if rule.common else every  # whose support and factor are written
+    first = every[:1] if rule.common else every  # whose points are written
     points = "inducing points" if rule.common else "observed contexts, arm after arm"
     vectors = [("support", [rule.warped(each.support) for each in first], points)]
     if form.mean_from_weights:
@@ -274,7 +516,7 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
         if rule.common:
             added = [each.added for each in every]
             vectors.append(("added", added, "those of the factors that add variance"))
-        full = form is Form.LOOK_BACK
+        full = form.looks_back
         reach = [np.atleast_1d(each.reach)[0 if full else -1 :] for each in every]
         after = " after 0, 1, ... observations" if full else ""
         vectors.append(("reach", reach, f"half width over standard deviation{after}"))
@@ -294,7 +536,7 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
 
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     kind = layout.index_type[0]
-    if layout.form is not Form.LOOK_BACK:
+    if not layout.form.looks_back:
         sizes = layout.sizes if rule.shared is None and not rule.common else layout.sizes[:1]
         found = [integers("sizes", "size_t", sizes, "points, of each arm or of all")]
         if rule.shared is not None and layout.form.has_widths:
@@ -361,10 +603,10 @@ def _watched(watch: Watch, real: Real) -> list[str]:
 def self_test(
     rule: DecisionRule, layout: Layout, expected: Answers, tolerance: float, prefix: str
 ) -> str:
-    """Return the text of ``selftest.c``: Python's answers, and how to compare with them."""
+    """Return the text of ``selftest.c``."""
     real, fallback = layout.real, rule.fallback
     near = is_near_tie(fallback, expected, np.full(len(expected.arm), tolerance)).astype(int)
-    # The last of the three bad inputs is NaN, which is none where values may be missing.
+    # The last of three bad inputs is NaN.
     kinds = [3] * rule.inputs
     if rule.table is not None:
         kinds = [2 if coding.kind.missing else 3 for coding in rule.table.codings]
@@ -450,7 +692,7 @@ class _Writer:
             squared = self._squared_distance(kernel, 2 * kernel.smoothness)
             return self._call("matern", squared, str(int(kernel.smoothness)))
         if isinstance(kernel, kernels.Periodic):
-            # The circles of the Python kernel cost two table entries per number; this costs none.
+            # Cheaper than the circles of the Python kernel.
             rate = self._table("frequency", math.pi / self._each(kernel.period))
             size = self._table("roughness", 1 / self._each(kernel.bandwidth))
             squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
@@ -467,19 +709,18 @@ class _Writer:
         count, units = self._numbers(kernel.categories), 1 / self._each(kernel.unit)
         units[count:] *= math.sqrt(0.5)  # the corners of kernels.categories
         scale = self._table("scale", units)
-        # Codes have no centre, so that of codes alone is never read.
+        # Codes have no centre.
         centre = self._table("centre", self._each(kernel.centre)[:count]) if count else scale
         return self._call("standardised_product", "(x)", "(y)", scale, centre, f"{count}U")
 
     def _squared_distance(self, kernel: kernels.Gaussian | kernels.Matern, times: float) -> str:
-        """Return |x − y|²·times in units of the bandwidth."""
         bandwidth, count = kernel.bandwidth, self._numbers(kernel.categories)
         if not isinstance(bandwidth, float):
             scale = self._table("scale", 1 / self._each(bandwidth))
             squared = self._call("scaled_distance", "(x)", "(y)", scale, f"{count}U")
             return f"{squared} * {self._real.literal(times, 'a factor')}"
         squared = self._call("distance", "(x)", "(y)", f"{count}U")
-        # The inverse square of a tiny bandwidth is infinite; dividing twice is not.
+        # Inverse squares of tiny bandwidths are infinite.
         if bandwidth > 1e-20 and abs(times) * bandwidth**-2 < self._real.most:
             return f"{squared} * {self._real.literal(times * bandwidth**-2, 'bandwidth')}"
         divisor = self._setting(bandwidth, "bandwidth")
@@ -490,12 +731,10 @@ class _Writer:
         return f"{function}({', '.join(arguments)})"
 
     def _numbers(self, codes: int) -> int:
-        """Return how many numbers come before so many codes."""
         self.has_codes |= codes > 0
         return self._dimension - codes
 
     def _setting(self, value: float, called: str) -> str:
-        """Return a positive number as a literal, refusing one that rounds to zero."""
         if not self._real.rounded(value, called) > 0:
             raise ExportError(f"{called} {value!r} is too small for a {self._real.name}")
         return self._real.literal(value, called)

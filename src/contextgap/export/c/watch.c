@@ -14,7 +14,7 @@ static double tie_breaker(uint64_t place)
     return ((double)(word >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* Squared distance in the kernel's feature space to the nearest of the log's points. */
+/* Squared distance, in the kernel's feature space, to the log. */
 static double distance_to_log(const real *x)
 {
     double nearest = HUGE_VAL;
@@ -45,7 +45,7 @@ static double lead(const unsigned char *eligible, const contextgap_decision *dec
     return (best < -DBL_MAX) ? 0.0 : (best - (double)decision->mean[decision->arm]);
 }
 
-/* The rank of a score among all before it and itself, drawn at random among those of its bin. */
+/* The rank of a score among those so far, at random within its bin. */
 static double p_value(uint32_t *counts, const double *edges, double score, double tie)
 {
     int bin = 0;
@@ -73,7 +73,6 @@ static void bet(float *won, double stake, double p)
     }
 }
 
-/* Bet on the averages of a block. */
 static void end_block(contextgap_watch *watch, const double *sums)
 {
     const double t = (double)(watch->rows / CONTEXTGAP_WATCH_BLOCK);

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from contextgap.team.campaign.calls import calling
 from contextgap.team.campaign.values import (
     AlteredError,
     CampaignStatus,
@@ -15,6 +14,7 @@ from contextgap.team.campaign.values import (
     Recalled,
     Trial,
     UnavailableError,
+    calling,
 )
 
 if TYPE_CHECKING:

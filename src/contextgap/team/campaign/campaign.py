@@ -31,7 +31,7 @@ from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.eligible import read_eligible
-from contextgap.team.campaign import calls, codec
+from contextgap.team.campaign import values
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.methods import (
     CampaignMethods,
@@ -41,15 +41,6 @@ from contextgap.team.campaign.methods import (
     encode_new_label,
     read_lease,
     read_number,
-)
-from contextgap.team.campaign.progress import (
-    START,
-    decode_goal,
-    encode_goal,
-    is_due,
-    progress,
-    seen_contexts,
-    summary,
 )
 from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
@@ -62,10 +53,8 @@ from contextgap.team.campaign.store import (
     new_store,
     prepare,
 )
-
-if TYPE_CHECKING:
-    from contextgap.insight.watch import Watch
 from contextgap.team.campaign.values import (
+    START,
     STATES,
     AlteredError,
     CampaignStatus,
@@ -75,17 +64,27 @@ from contextgap.team.campaign.values import (
     Recall,
     Recalled,
     Trial,
+    decode_goal,
+    encode_goal,
+    is_due,
+    progress,
+    seen_contexts,
+    summary,
+    this_user,
 )
 
+if TYPE_CHECKING:
+    from contextgap.insight.watch import Watch
+
 R = TypeVar("R")
-_LEAST = 2  # rewards to freeze a policy, so that one can be left out
+_LEAST = 2  # rewards to freeze a policy: one is left out
 
 
 class Campaign(CampaignMethods):
     """A learner whose log of events is in a database that several processes share.
 
-    ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
-    one that fails changes nothing. Campaigns are thread-safe.
+    Every call takes in first what other processes did; one that fails changes nothing. Campaigns
+    are thread-safe.
 
     ``docs/campaigns.md`` says what is promised.
 
@@ -112,7 +111,7 @@ class Campaign(CampaignMethods):
             first = session.store.event(connection, 1)
         self._goal = decode_goal(first.request["goal"])
         self._lease: float | None = first.request["lease"]
-        self._last: _Progress | None = None  # that was computed
+        self._last: _Progress | None = None
 
     @classmethod
     def create(
@@ -141,11 +140,9 @@ class Campaign(CampaignMethods):
         goal
             When exploring may end, for ``status``; its reference contexts say what the columns are.
         lease
-            How long a pick counts as pending if its reward does not come: seconds or a timedelta,
-            ``math.inf`` for ever.
+            How long a pick counts as pending: seconds or a timedelta, ``math.inf`` for ever.
         key
-            Any text of yours that names this request. Created again with the same key, the campaign
-            that there is by then is opened.
+            Names this request: created again with the same key, the campaign is opened.
         by
             Who makes the calls, for the log; the user of this process by default.
         settings
@@ -180,7 +177,7 @@ class Campaign(CampaignMethods):
             if key is None or not created_before(where, name, key, request):
                 raise
             return cls.open(where, name, by=by)  # the same request came twice at once
-        where.prepared = True  # now that the tables are there for good
+        where.prepared = True
         return cls(session, name)
 
     @classmethod
@@ -241,8 +238,8 @@ class Campaign(CampaignMethods):
 
     def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
         pool = request.get("pool")
-        if pool is not None:  # which is known by its hash
-            request = {**request, "pool": hashlib.sha256(codec.as_json(pool).encode()).hexdigest()}
+        if pool is not None:
+            request = {**request, "pool": hashlib.sha256(values.as_json(pool).encode()).hexdigest()}
 
         def work(draft: Draft) -> list[Trial]:
             learner = draft.session.replay.learner
@@ -259,11 +256,11 @@ class Campaign(CampaignMethods):
             result = _pick(draft.session.replay, asked, pool)
             result["trials"] = draft.new_numbers(len(result["arms"]))
             lease: Any = request["lease"] or self._lease or "ever"
-            result["until"] = None if lease == "ever" else calls.after(lease, draft.now())
+            result["until"] = None if lease == "ever" else values.after(lease, draft.now())
             return _add(draft, draft.append("ask", asked, result, key))
 
         found = self._session.run(work)
-        return found if codec.is_table(request.get("contexts", {})) else found[0]
+        return found if values.is_table(request.get("contexts", {})) else found[0]
 
     def _tell(
         self, said: dict[str, Any], single: bool, trial: Any, eligible: Any, key: str | None
@@ -293,11 +290,11 @@ class Campaign(CampaignMethods):
             _check_own(draft, trial)
             row, request = draft.trial(number), {"trial": number}
             if draft.known(key, "cancel", request) is not None:
-                return codec.read_trial(row)
+                return values.read_trial(row)
             if row["state"] != "open":
                 raise ConflictError(f"trial {number} is {row['state']}, and no longer open")
             draft.append("cancel", request, {}, key)
-            return codec.read_trial(draft.change_trial(row))
+            return values.read_trial(draft.change_trial(row))
 
         return self._session.run(work)
 
@@ -312,11 +309,11 @@ class Campaign(CampaignMethods):
             where.append(TRIALS.c.state.in_(states))
         with self._session.reading() as connection:
             rows = self._session.store.trials(connection, *where, most=most)
-        return [codec.read_trial(row) for row in rows]
+        return [values.read_trial(row) for row in rows]
 
     def _trial(self, number: int) -> Trial:
         with self._session.reading() as connection:
-            return codec.read_trial(self._session.store.trial(connection, number))
+            return values.read_trial(self._session.store.trial(connection, number))
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
         with self._session.reading():
@@ -334,13 +331,13 @@ class Campaign(CampaignMethods):
             if event is not None:
                 return _load(session.store, connection, event)
             _check_unused(session.store.events_of(connection, "freeze"), name)
-        # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
+        # Scoring takes a while, in which others may go on: the log up to here is frozen.
         replay = session.replay
         replay.learner.learnt = None
         upto, policy = replay.number, _frozen(replay, *_how(request))
-        content = codec.to_bytes(policy)
+        content = values.to_bytes(policy)
         result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
-        # A later release may estimate otherwise, and finish a search elsewhere.
+        # A later release may estimate otherwise.
         result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
 
         def work(draft: Draft) -> Policy:
@@ -378,17 +375,6 @@ class Campaign(CampaignMethods):
         with replay.learner.using(event.result.get("learnt")):
             return _frozen(replay, *_how(event.request), known)
 
-    def _tune(self, criterion: str, key: str | None) -> None:
-        self._append("tune", {"criterion": criterion}, key)
-
-    def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
-        check_arms(len(self.arms) + 1)
-        check_new_label(decode_label(request["arm"]), self.arms)
-        self._append("add_arm", request, key)
-
-    def _remove_arm(self, label: Any, key: str | None) -> None:
-        self._append("remove_arm", {"arm": label}, key)
-
     def _status(self, fresh: bool) -> CampaignStatus:
         with self._session.reading() as connection:
             store, replay = self._session.store, self._session.replay
@@ -396,7 +382,7 @@ class Campaign(CampaignMethods):
         last, learner = self._last, replay.learner
         rewards = len(learner.state.model)
         then = 0 if last is None else last.found["rewards"]
-        old = fresh or rewards < then or is_due(then, rewards)  # many more rewards, or fewer
+        old = fresh or rewards < then or is_due(then, rewards)
         if last is None or (last.log != replay.hash and old):
             score = learner.score(rows=QUICK) if rewards > 1 else None
             found = progress(learner, self._goal)
@@ -414,6 +400,10 @@ class Campaign(CampaignMethods):
         )
 
     def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
+        if kind == "add_arm":
+            check_arms(len(self.arms) + 1)
+            check_new_label(decode_label(request["arm"]), self.arms)
+
         def work(draft: Draft) -> None:
             if draft.known(key, kind, request) is None:
                 draft.append(kind, request, {}, key)
@@ -423,8 +413,6 @@ class Campaign(CampaignMethods):
 
 @dataclass(frozen=True)
 class _Progress:
-    """How good the learner was after an event, when the log had some hash."""
-
     log: str
     after: int
     found: dict[str, Any]
@@ -432,11 +420,9 @@ class _Progress:
 
 
 def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
-    """Ask, tell and cancel as calls say, and commit it at once; return results, or errors.
+    """Make calls and commit them at once; return results, or errors, which undo nothing else.
 
-    A call that fails changes nothing, and does not undo the others. Waiting for the disk is most of
-    the time that short calls take, and this way they wait once. A call may be made several times,
-    and only what the last time did counts.
+    A call may be made several times; what the last time did counts.
     """
     with campaign._lock:
         return campaign._session.together([partial(call, campaign) for call in calls])
@@ -444,7 +430,7 @@ def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> li
 
 def _read_caller(by: Any) -> str | None:
     if by is None:
-        return calls.this_user()
+        return this_user()
     check_name("by", by)
     return str(by)
 
@@ -453,42 +439,42 @@ def _read_create(
     learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
     if goal is not None:
-        codec.check_cells(goal["reference"], "reference")
-        learner.learn_columns(codec.decode_contexts(goal["reference"]))
+        values.check_cells(goal["reference"], "reference")
+        learner.learn_columns(values.decode_contexts(goal["reference"]))
     length = read_lease(lease)
     return {
         "arms": [encode_new_label(label) for label in learner.arms],
-        "learner": base64.b64encode(codec.to_bytes(learner)).decode(),
+        "learner": base64.b64encode(values.to_bytes(learner)).decode(),
         "goal": goal,
         "lease": None if length == "ever" else length,
     }
 
 
 def _encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, Any]) -> Any:
-    single = not codec.is_table(request.get("contexts", {}))
-    rows = 1 if single else len(codec.rows_of(request["contexts"]))
+    single = not values.is_table(request.get("contexts", {}))
+    rows = 1 if single else len(values.rows_of(request["contexts"]))
     mask = read_eligible(arms, labels, rows, single=single)
     if mask is None:
         return None
     same = single or mask.strides[0] == 0
-    return codec.named_arms(mask[:1], labels)[0] if same else codec.named_arms(mask, labels)
+    return values.named_arms(mask[:1], labels)[0] if same else values.named_arms(mask, labels)
 
 
 def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
-    """Ask the learner, which is ahead of the log from then on; return the result for the log."""
+    """Ask the learner, which is ahead of the log then; return the result for the log."""
     start, learner = time.perf_counter(), replay.learner
-    before, arms = learner.state.random, codec.decode_eligible(request["arms"])
+    before, arms = learner.state.random, values.decode_eligible(request["arms"])
     learner.forget_followed()
     found: dict[str, Any] = {}
     if pool is None:
-        asked = learner.ask(codec.decode_contexts(request["contexts"]), arms=arms)
-        labels = asked.tolist() if codec.is_table(request["contexts"]) else [asked]
+        asked = learner.ask(values.decode_contexts(request["contexts"]), arms=arms)
+        labels = asked.tolist() if values.is_table(request["contexts"]) else [asked]
     else:
-        if not learner.knows_columns(codec.decode_contexts(pool)):
+        if not learner.knows_columns(values.decode_contexts(pool)):
             found["pool"] = pool
         once = request.get("once", False)
-        row, label = learner.ask(pool=codec.decode_contexts(pool), arms=arms, once=once)
-        found["context"], labels = codec.encode_contexts(row), [label]
+        row, label = learner.ask(pool=values.decode_contexts(pool), arms=arms, once=once)
+        found["context"], labels = values.encode_contexts(row), [label]
     found["arms"] = [encode_label(label) for label in labels]
     if (chances := learner.last_propensities(labels)) is not None:
         found["propensities"] = chances
@@ -504,7 +490,7 @@ def _check_own(draft: Draft, given: Any) -> None:
         if not isinstance(trial, Trial):
             continue
         row = draft.trial(trial.id)
-        arm, asked = decode_label(json.loads(row["arm"])), codec.read_time(row["asked"])
+        arm, asked = decode_label(json.loads(row["arm"])), values.read_time(row["asked"])
         if (arm, asked) != (trial.arm, trial.asked):
             raise ValueError(
                 f"trial {trial.id} of this campaign is of {arm!r}, asked for at "
@@ -520,9 +506,9 @@ def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | Non
         return []
     first = dict(told[0])
     if key is not None and len(told) > 1:
-        first["with"] = told[1:]  # so that the key stands for all of them
+        first["with"] = told[1:]
     if draft.known(key, "tell", first) is not None:
-        return [codec.read_trial(draft.trial(number)) for number in said["trial"]]
+        return [values.read_trial(draft.trial(number)) for number in said["trial"]]
     return [_tell_one(draft, first, key), *(_tell_one(draft, each, None) for each in told[1:])]
 
 
@@ -535,12 +521,12 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
             "correct(trial, reward, why) changes it"
         )
     draft.append("tell", request, {"late": row["state"] != "open"}, key)
-    return codec.read_trial(draft.change_trial(row))
+    return values.read_trial(draft.change_trial(row))
 
 
 @contextmanager
 def _noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
-    """Record how far the exploration is after the block, if the rewards it told make that due."""
+    """Record progress after the block, if the rewards it told make that due."""
     learner = draft.session.replay.learner
     before = len(learner.state.model)
     yield
@@ -551,14 +537,14 @@ def _noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
         draft.note(**summary(now, past, goal))
 
 
-def _known_trials(draft: Draft, event: codec.Event) -> list[Trial]:
-    return [codec.read_trial(row) for row in draft.trials(event.result["trials"])]
+def _known_trials(draft: Draft, event: values.Event) -> list[Trial]:
+    return [values.read_trial(row) for row in draft.trials(event.result["trials"])]
 
 
-def _add(draft: Draft, event: codec.Event) -> list[Trial]:
+def _add(draft: Draft, event: values.Event) -> list[Trial]:
     rows = event.trial_rows
     draft.add_trials(rows)
-    return [codec.read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
+    return [values.read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
 
 
 def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str | None) -> int:
@@ -575,7 +561,7 @@ def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str
         told_by = _told_by(draft.trial(number), kind)
         if draft.known(key, kind, request) is not None:
             return told_by
-        # The part that takes long is done once, while others may go on.
+        # This takes long, and others may go on.
         replay = session.rebuilt(connection, session.replay.number, changes, told_by)
     at = replay.number, replay.hash
 
@@ -586,7 +572,7 @@ def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str
         row = draft.trial(number)
         if kind == "retract" and row["state"] == "retracted":
             raise ConflictError(f"trial {number} is retracted already")
-        replay.number, replay.hash = at  # where it was before this failed to be written
+        replay.number, replay.hash = at  # where it was before a failed attempt
         replay = session.brought_up(draft.connection, replay, changes, told_by)
         at = replay.number, replay.hash
         sets = {event: each for event, each in replay.learnt.items() if int(event) >= told_by}
@@ -600,26 +586,25 @@ def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str
 
 
 def _told_by(row: dict[str, Any], kind: str) -> int:
-    """Return the event that told a trial's reward; raise if there is none to change."""
     if row["told_by"] is None:
         hint = "cancel it, if it will not be tried" if kind == "retract" else "tell its reward"
         raise ConflictError(f"trial {row['id']} is {row['state']}, without a reward; {hint}")
     return int(row["told_by"])
 
 
-def _find_policy(store: Store, connection: Connection, name: str) -> codec.Event:
+def _find_policy(store: Store, connection: Connection, name: str) -> values.Event:
     for event in store.events_of(connection, "freeze"):
         if event.request["name"] == name:
             return event
     raise NotFoundError(f"there is no policy {name!r}")
 
 
-def _check_unused(events: Sequence[codec.Event], name: str) -> None:
+def _check_unused(events: Sequence[values.Event], name: str) -> None:
     if any(event.request["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
 
-def _edits(store: Store, connection: Connection) -> tuple[list[codec.Event], dict[int, int]]:
+def _edits(store: Store, connection: Connection) -> tuple[list[values.Event], dict[int, int]]:
     edits = store.events_of(connection, "retract", "correct")
     mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
     rows = store.trials(connection, mine)
@@ -627,9 +612,9 @@ def _edits(store: Store, connection: Connection) -> tuple[list[codec.Event], dic
 
 
 def _edited(
-    edits: list[codec.Event], told_by: Mapping[int, int], upto: int
+    edits: list[values.Event], told_by: Mapping[int, int], upto: int
 ) -> dict[int, float | None]:
-    """Return what was made since of the rewards that were told up to an event."""
+    """Return changes made since to rewards told up to an event."""
     since = changes_in([each for each in edits if each.number > upto])
     return {trial: reward for trial, reward in since.items() if told_by[trial] <= upto}
 
@@ -646,12 +631,12 @@ def _frozen(
     if card is None:
         card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
     policy = learner.freeze(card, fallback=fallback, tolerance=tolerance)
-    # The time of the last event, which is the same whenever the policy is made again.
-    state = policy.state.made_now(codec.read_time(replay.at))
+    # The time of the last event, so that it is the same when rebuilt.
+    state = policy.state.made_now(values.read_time(replay.at))
     return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
 
-def _load(store: Store, connection: Connection, event: codec.Event) -> Policy:
+def _load(store: Store, connection: Connection, event: values.Event) -> Policy:
     content = store.read_file(connection, "policy", event.number).read()
     if hashlib.sha256(content).hexdigest() != event.result["sha256"]:
         raise AlteredError(f"the policy {event.request['name']!r} was altered: its hash is wrong")
@@ -659,28 +644,25 @@ def _load(store: Store, connection: Connection, event: codec.Event) -> Policy:
 
 
 def load_policy(database: Database, campaign: str, name: str) -> Policy:
-    """Return a frozen policy of a campaign that need not be opened for it."""
     store = find_store(database, campaign)
     with store.reading() as connection:
         return _load(store, connection, _find_policy(store, connection, name))
 
 
 def load_watch(database: Database, campaign: str, name: str, policy: Policy) -> Watch | None:
-    """Return the watch that was kept over a frozen policy; None if there is none."""
     store = find_store(database, campaign)
     with store.reading() as connection:
         number = _find_policy(store, connection, name).number
         if number not in store.files(connection, "watch"):
             return None
         content = store.read_file(connection, "watch", number)
-    from contextgap.insight.watch import Watch  # campaigns need none
+    from contextgap.insight.watch import Watch
 
     return Watch.load(content, policy)
 
 
 def save_watch(database: Database, campaign: str, name: str, watch: Watch) -> None:
-    """Keep a watch over a frozen policy, in the place of what was kept before."""
-    store, content = find_store(database, campaign), codec.to_bytes(watch)
+    store, content = find_store(database, campaign), values.to_bytes(watch)
     with store.locked() as connection:
         event = _find_policy(store, connection, name)
         store.remove_files(connection, "watch", [event.number])
@@ -688,7 +670,6 @@ def save_watch(database: Database, campaign: str, name: str, watch: Watch) -> No
 
 
 def watched_policies(database: Database) -> list[tuple[str, str]]:
-    """Return the campaigns and names of policies whose watches were kept."""
     found = []
     for campaign in campaign_names(database):
         store = find_store(database, campaign)
@@ -711,7 +692,7 @@ def _recall(
     told_by: int,
     goal: StoppingRule | None,
 ) -> Recall:
-    """Return what policies frozen on a trial would have decided, had all edits since been known."""
+    """Return what policies frozen on a trial would have decided, given all edits since."""
     found = []
     edits, tells = _edits(session.store, connection)
     for event in session.store.events_of(connection, "freeze"):

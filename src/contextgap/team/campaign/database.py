@@ -19,22 +19,21 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.sql import ClauseElement
 
-from contextgap.team.campaign import calls
-from contextgap.team.campaign.calls import seconds_left
-from contextgap.team.campaign.values import UnavailableError
+from contextgap.team.campaign import values
+from contextgap.team.campaign.values import UnavailableError, seconds_left
 
-WAIT = 60.0  # seconds to wait for another process that writes to a SQLite file
-# Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly.
+WAIT = 60.0  # seconds for another process that writes to a file
+# Seconds on PostgreSQL: for a lock, for a statement, for an idle holder of a lock.
 LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
-NAME = "contextgap"  # how servers list connections of this library
-_KEPT = 5  # connections that stay open when nobody uses them
-_CLOCK = 60.0  # seconds after which the server is asked for its time again
+NAME = "contextgap"
+_KEPT = 5  # idle connections
+_CLOCK = 60.0  # seconds between reads of the server's clock
 _NETWORK = re.compile(
     r"nfs4?|cifs|smb3|smbfs|afs|ceph|glusterfs|lustre|beegfs|gpfs"
     r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|gcsfuse)"
 )
 _MOUNTS = Path("/proc/self/mountinfo")
-_UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
+_UNAVAILABLE = {  # by SQLSTATE or SQLite's code
     "55P03": f"another process held a lock for {LOCKED:g} s",
     "57014": f"the server took longer than {RUNNING:g} s",
     "25P03": f"this process was idle for {IDLE:g} s while others waited for it",
@@ -60,16 +59,14 @@ class Database:
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
         make = _sqlite if self.is_file else _postgresql
         self._engine = make(self.url, pool_size=_KEPT, max_overflow=connections - _KEPT)
-        # All that one transaction reads is as of one moment; on SQLite it is always.
         as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         self._readers = self._engine.execution_options(**as_of_one)
         self._server_time: tuple[float, datetime] | None = None  # when asked, and the answer
-        self.prepared = False  # whether the tables were seen to be those of this release
+        self.prepared = False  # whether its tables are known to be those of this release
         weakref.finalize(self, _close, self._engine, self._process)
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file; a server is taken to be there."""
         return not self.is_file or Path(str(self.url.database)).is_file()
 
     @property
@@ -78,27 +75,26 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection for a transaction that only reads, all as of one moment."""
+        """Yield a connection on which everything is as of one moment."""
         self._leave_to_parent()
         with _unavailable(), self._readers.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection for a transaction that is undone if the block raises."""
         with self.connected() as connection, self.writing_on(connection):
             yield connection
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """Yield a connection without a transaction: statements may see different moments."""
+        """Yield a connection without a transaction."""
         self._leave_to_parent()
         with _unavailable(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing_on(self, connection: Connection) -> Iterator[None]:
-        """Have a transaction, as ``writing`` does, on a connection that there is."""
+        """Have a transaction on a connection, undone if the block raises."""
         connection.rollback()
         if self.is_file:
             connection.info["begin"] = "BEGIN IMMEDIATE"
@@ -108,16 +104,16 @@ class Database:
             yield
 
     def now(self, connection: Connection) -> str:
-        """Return the time: the server's, which all its clients share, or this machine's."""
+        """Return the server's time, which all clients share, or this machine's."""
         if self.is_file:
-            return calls.now()
+            return values.now()
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
             there = connection.execute(asked_for).scalar_one().replace(tzinfo=UTC)
             self._server_time = passed, there
         asked, found = self._server_time
-        return calls.as_text(found + timedelta(seconds=passed - asked))
+        return values.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
         self._engine.dispose()
@@ -145,7 +141,6 @@ def opened(database: str | os.PathLike[str] | Database) -> Database:
 
 
 def _close(engine: Engine, process: int) -> None:
-    """Close the connections of a database that is no longer used, but not those of a parent."""
     if process == os.getpid():
         engine.dispose()
 
@@ -176,7 +171,7 @@ def _postgresql(url: URL, **pool: Any) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
-        # Who holds a lock and stops must not stop all others; see Store.locked for IDLE.
+        # Who holds a lock and stops must not stop others; see Store.locked for IDLE.
         limits = {"lock_timeout": LOCKED, "statement_timeout": RUNNING}
         for name, seconds in limits.items():
             connection.execute(f"SET {name} = {int(1000 * seconds)}")
@@ -196,7 +191,7 @@ def _sqlite(url: URL, **pool: Any) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # transactions begin below, not when the driver likes
+        connection.isolation_level = None  # they begin below
         mode = _journal_mode(connection, url.database)
         if mode != "wal":
             mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
@@ -212,7 +207,7 @@ def _sqlite(url: URL, **pool: Any) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if connection.info["file"] != _identity(url.database):
-            # What is written to a file without a name is lost when the last process closes it.
+            # What is written to a file without a name is lost.
             raise OSError(f"{url.database} was removed or replaced while it was in use")
         how = connection.info.pop("begin", "BEGIN")
         if how == "BEGIN IMMEDIATE":
@@ -244,8 +239,7 @@ def _journal_mode(connection: Any, path: str | None) -> str:
 
 
 def _begin_writing(connection: Any) -> None:
-    """Begin a transaction as soon as no other process writes."""
-    # SQLite itself would sleep up to a tenth of a second between attempts, while nobody writes.
+    # SQLite would sleep up to a tenth of a second between attempts.
     patience = seconds_left(WAIT)
     deadline = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout=0")
@@ -277,7 +271,6 @@ def check_local(path: Path) -> None:
 
 
 def filesystem(path: Path) -> str | None:
-    """Return the kind of file system that a file is or would be on; None if unknown."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -287,14 +280,14 @@ def filesystem(path: Path) -> str | None:
     for line in mounts:
         left, _, right = line.partition(" - ")
         mounted = Path(left.split()[4].replace("\\040", " "))
-        # Of mounts at the same place the last one covers the others.
+        # The last mount at a place covers the others.
         if (target == mounted or mounted in target.parents) and len(mounted.parts) >= best:
             best, kind = len(mounted.parts), right.split()[0]
     return kind
 
 
 class Prepared:
-    """One statement, for connections whose transaction has begun."""
+    """A statement for connections with a transaction."""
 
     def __init__(
         self, statement: ClauseElement, dialect: Dialect, columns: Iterable[str] | None = None
@@ -318,7 +311,6 @@ class Prepared:
         return given if self._order is None else [given[name] for name in self._order]
 
     def _execute(self, connection: Connection, *rows: Mapping[str, Any]) -> list[Any]:
-        """Give the statement to the driver; what goes wrong is raised as SQLAlchemy would do."""
         raw = connection.connection
         cursor = raw.cursor()
         try:

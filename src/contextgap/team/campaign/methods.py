@@ -15,17 +15,20 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.arguments import read_censored, read_noise
 from contextgap.learner.costs import read_cost, read_told_costs
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign.codec import encode_given, is_plain_text, is_table, rows_of
 from contextgap.team.campaign.values import (
     STATES,
     CampaignStatus,
     FrozenPolicy,
     Recall,
     Trial,
+    encode_given,
+    is_plain_text,
+    is_table,
+    rows_of,
     trials_frame,
 )
 
-_LONGEST = 200  # letters of a name or a key
+_LONGEST = 200
 _MOST_ARMS = 10_000
 
 
@@ -94,8 +97,7 @@ class CampaignMethods:
             Any text of yours that names this request. Asked again with the same key, the same
             trial is returned and nothing happens.
         lease
-            How long the pick counts as pending if its reward does not come; by default as long as
-            ``create`` was given.
+            How long the pick counts as pending; by default as ``create`` was given.
 
         Returns
         -------
@@ -137,8 +139,7 @@ class CampaignMethods:
         Parameters
         ----------
         trial
-            A trial or its number; several at once are told together or not at all. None for
-            outside data.
+            A trial or its number, or several; None for outside data.
         reward
             The reward, or one for each trial or context.
         contexts
@@ -151,8 +152,8 @@ class CampaignMethods:
             Any text of yours that names this request. Told again with the same key, nothing
             happens.
         noise, censored
-            The standard error of the reward, and whether it is censored, or one of each for each
-            trial or context, as for ``Learner.tell``. A reward that is corrected later has neither.
+            The standard error of the reward, and whether it is censored, as for ``Learner.tell``. A
+            reward that is corrected later has neither.
         cost
             What the trial cost, or one number for each trial or context.
 
@@ -465,7 +466,7 @@ class CampaignMethods:
         10
         """
         check_key(key)
-        self._call("tune", criterion, key)
+        self._call("append", "tune", {"criterion": criterion}, key)
 
     def add_arm(
         self,
@@ -499,7 +500,7 @@ class CampaignMethods:
         request = {"arm": encode_new_label(label), "features": known}
         if cost is not None:
             request["cost"] = read_cost("cost", cost)
-        self._call("add_arm", request, key)
+        self._call("append", "add_arm", request, key)
 
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
         """Never choose an arm again, as ``Learner.remove_arm`` says.
@@ -518,7 +519,7 @@ class CampaignMethods:
         ('right',)
         """
         check_key(key)
-        self._call("remove_arm", encode_label(label), key)
+        self._call("append", "remove_arm", {"arm": encode_label(label)}, key)
 
     def status(self, *, fresh: bool = True) -> CampaignStatus:
         """Return the state of the campaign: trials, rewards, progress and score.
@@ -526,8 +527,8 @@ class CampaignMethods:
         Parameters
         ----------
         fresh
-            Whether to compute the settled share and the score now. Otherwise they are cached, and
-            computed anew whenever there are 5 % more rewards; the status says of when.
+            Whether to compute the settled share and the score now; otherwise they are cached until
+            there are 5 % more rewards.
 
         Examples
         --------
@@ -606,7 +607,6 @@ def _some(contexts: Any) -> dict[str, Any]:
 
 
 def _read_told(trial: Any, reward: Any) -> tuple[dict[str, Any], bool]:
-    """Return the numbers of the trials told about, their rewards, and whether it is only one."""
     if isinstance(trial, Trial) or np.ndim(trial) == 0:
         return {"trial": [read_number(trial)], "reward": [checks.reward("reward", reward)]}, True
     numbers = [read_number(each) for each in trial]
@@ -618,7 +618,6 @@ def _read_told(trial: Any, reward: Any) -> tuple[dict[str, Any], bool]:
 
 
 def _read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any], bool]:
-    """Return outside data, but for the eligible arms, and whether it is one row."""
     if contexts is None or arms is None or rewards is None:
         raise TypeError("tell needs a trial, or contexts=, arms= and reward= for outside data")
     encoded = _some(contexts)

@@ -1,14 +1,12 @@
 """Keeps one process's learner up to date with the log, and adds to it what calls do.
 
-A call computes while others may go on, on a *draft*: nothing is written until it ends. Then the
-draft is written at once, if no other process added an event meanwhile; if one did, the learner is
-put back and the call is made again.
+A call computes on a *draft* while others may go on. At its end the draft is written, if no other
+process added an event meanwhile; else the learner is put back and the call is made again.
 
-Hyperparameters are facts, as picks are. An event that told rewards has those that were learnt from
-them as ``"learnt"``, None if none were; so has a ``tune``. After a retraction or a correction they
-are learnt anew from the changed reward on. Its event has the number of the event that told this
-reward, ``"from"``, and the sets learnt, by event: they replace those of all events between. In logs
-of releases before 0.3 events have none, and whoever replays them learns anew.
+Events that told rewards, and ``tune``, have the hyperparameters learnt from them as ``"learnt"``,
+None if none were. A retraction or correction has the sets learnt anew by event, and as ``"from"``
+the event that told the reward: they replace those of all events between. Logs of releases before
+0.3 have none, and whoever replays them learns anew.
 """
 
 from __future__ import annotations
@@ -29,34 +27,33 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.base.labels import decode_label
 from contextgap.learner.replayed import ReplayedLearner
-from contextgap.team.campaign import calls, codec
-from contextgap.team.campaign.calls import caller, check_time
+from contextgap.team.campaign import values
 from contextgap.team.campaign.store import TRIALS, Store
-from contextgap.team.campaign.values import AlteredError, ConflictError
+from contextgap.team.campaign.values import AlteredError, ConflictError, caller, check_time
 
 R = TypeVar("R")
-# The rewards of trials that were corrected, None for those that were retracted.
+# Rewards of corrected trials; None for retracted ones.
 Changes = Mapping[int, float | None]
-_Said = Mapping[str, Any]  # a request, or its result
+_Said = Mapping[str, Any]
 _NO_CHANGES: Changes = {}
-_ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
-_LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
+_ANEW = "anew"  # the learner learns hyperparameters when its rule says so
+_LEARNING = ("tell", "record", "tune")  # upon which hyperparameters may be learnt
 _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _REDRAWN = ("events", "_trials", "_files", "_stale", "_progress", "_last_trial")
-_LEAST_TUNED = 2  # rewards
-_EXACT = {"noise": 0.0, "censored": False}  # what is said of a reward unless somebody says more
+_LEAST_TUNED = 2
+_EXACT = {"noise": 0.0, "censored": False}  # unless somebody says more
 
-# Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
-_SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
-_OF_WRITING = 0.5  # ... that is less than this share of what writing a snapshot takes
-_AT_THE_END = 0.05  # seconds of replaying for which a process leaves a snapshot when it ends
+# Seconds of work, not of waiting: snapshots must not get rarer on a busy machine.
+_SECONDS = 0.25  # of replaying that call for a snapshot, and longer where ...
+_OF_WRITING = 0.5  # ... that is less than this share of writing one
+_AT_THE_END = 0.05  # of replaying that call for a snapshot at the end
 _MOST = 1000  # events between snapshots
-_BEHIND = 256  # events, from which on loading a snapshot may be faster
+_BEHIND = 256  # events, from which on a snapshot may be faster
 _ATTEMPTS = 3  # to compute while others may go on
-_BRIEF = 0.05  # seconds of computing that others can wait for, where they are in each other's way
-_WARY = 100  # calls for which a process remembers that another one was in its way
-_ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
-_JUMP = 86_400.0  # seconds without an event after which a clock is not believed
+_BRIEF = 0.05  # seconds of computing while others are kept out
+_WARY = 100  # calls after one that was disturbed
+_ARMS = ("add_arm", "remove_arm")  # which a learner cannot undo
+_JUMP = 86_400.0  # seconds without an event: the clock is not believed
 
 
 def loaded(file: IO[bytes]) -> ReplayedLearner:
@@ -65,8 +62,8 @@ def loaded(file: IO[bytes]) -> ReplayedLearner:
     return learner
 
 
-def changes_in(events: list[codec.Event]) -> dict[int, float | None]:
-    """Return what the retractions and corrections among events make of earlier rewards."""
+def changes_in(events: list[values.Event]) -> dict[int, float | None]:
+    """Return new rewards of trials, None for retracted ones."""
     return {
         event.request["trial"]: event.request.get("reward")
         for event in events
@@ -74,7 +71,7 @@ def changes_in(events: list[codec.Event]) -> dict[int, float | None]:
     }
 
 
-def _learnt_at(event: codec.Event, edits: Sequence[codec.Event]) -> Any:
+def _learnt_at(event: values.Event, edits: Sequence[values.Event]) -> Any:
     for edit in reversed(edits):
         found = edit.result.get("learnt", {"from": 0, "sets": None})
         if found["from"] <= event.number < edit.number:
@@ -84,39 +81,39 @@ def _learnt_at(event: codec.Event, edits: Sequence[codec.Event]) -> Any:
 
 
 def _about(said: _Said, *, corrected: bool) -> dict[str, Any]:
-    """Return what was said of a reward; of one that was corrected since, what it cost holds."""
+    """Return what was said of a reward; once corrected, only its cost holds."""
     found = {name: said[name] for name in (*_EXACT, "cost") if name in said}
     return {**found, **{name: _EXACT[name] for name in _EXACT if corrected and name in found}}
 
 
 @dataclass(eq=False)
 class Replay:
-    """The learner of a log up to an event; ``find`` returns the pick of an earlier trial."""
+    """The learner after an event; ``find`` returns the pick of an earlier trial."""
 
-    find: Callable[[int], codec.Pick]
+    find: Callable[[int], values.Pick]
     number: int = 0
-    hash: str = codec.NOTHING
+    hash: str = values.NOTHING
     at: str = ""
     learner: ReplayedLearner = field(init=False)  # since the first event
     sound: bool = True  # not while an event is taken in
-    seconds: float = 0.0  # that a replay since the last snapshot would take, about
+    seconds: float = 0.0  # that replaying from the last snapshot takes
     since_snapshot: int = 0
-    next_due: str | None = None  # when a lease runs out next, or before that
+    next_due: str | None = None  # no lease runs out before
     learnt: dict[str, Any] = field(default_factory=dict)  # anew, by the event's number
-    _picks: dict[int, codec.Pick] = field(default_factory=dict)
+    _picks: dict[int, values.Pick] = field(default_factory=dict)
 
-    def pick(self, trial: int) -> codec.Pick:
+    def pick(self, trial: int) -> values.Pick:
         return self._picks.get(trial) or self.find(trial)
 
     def apply(
         self,
-        event: codec.Event,
+        event: values.Event,
         changes: Changes = _NO_CHANGES,
-        edits: Sequence[codec.Event] = (),
+        edits: Sequence[values.Event] = (),
         *,
         anew: bool = False,
     ) -> None:
-        """Take in the next event, given later edits; ``anew`` ignores what the log has learnt."""
+        """Take in the next event, given later edits; ``anew`` ignores learnt hyperparameters."""
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
         if not event.follows(self.hash):
@@ -132,28 +129,28 @@ class Replay:
         check_time()
         start, self.sound = time.perf_counter(), False
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there was to say was said when it came
+            warnings.simplefilter("ignore")  # it was said when it came
             learnt = _ANEW if anew else _learnt_at(event, edits)
             self._step(event.kind, event.request, event.result, changes, learnt)
         self._went_on(event, start)
 
     def append(
         self, kind: str, key: str | None, request: Any, result: _Said, *, at: str, by: str | None
-    ) -> codec.Event:
-        """Take in what happens now, for an ask but its pick; return it as the next event."""
+    ) -> values.Event:
+        """Take in what happens now, but for a pick; return the event."""
         start, self.sound = time.perf_counter(), False
-        text = codec.as_json(request)
-        read = json.loads(text)  # the learner is only ever given what was read back from JSON
+        text = values.as_json(request)
+        read = json.loads(text)  # learners are only given what was read back
         if kind in _LEARNING:
             learnt = self._step(kind, read, result, _NO_CHANGES, _ANEW)
             result = {**result, "learnt": learnt}
         elif kind != "ask":
             self._step(kind, read, result, _NO_CHANGES, None)
-        parts = (self.number + 1, at, kind, key, text, codec.as_json(result))
-        event = codec.Event.following(self.hash, parts, by)
+        parts = (self.number + 1, at, kind, key, text, values.as_json(result))
+        event = values.Event.following(self.hash, parts, by)
         vars(event)["request"] = read
         if kind == "ask":
-            vars(event)["result"] = result  # plain values, which read back as the same
+            vars(event)["result"] = result
         self._went_on(event, start)
         return event
 
@@ -161,7 +158,7 @@ class Replay:
         return self.learner.state, dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Forget all events since ``mark``; none of them may have added or removed an arm."""
+        """Undo all events since ``mark``, which must not add or remove arms."""
         state, self._picks, rest = mark
         self.learner.restore(state)
         vars(self).update(rest)
@@ -182,13 +179,13 @@ class Replay:
             self.learnt[str(self.number + 1)] = found
         return found
 
-    def _went_on(self, event: codec.Event, start: float) -> None:
+    def _went_on(self, event: values.Event, start: float) -> None:
         if event.kind == "ask":
             result = event.result
             self._picks |= dict(zip(result["trials"], event.picks, strict=True))
             if result["until"] is not None:
                 self.next_due = min(result["until"], self.next_due or result["until"])
-        elif event.kind in ("tell", "cancel", "expire"):  # a late reward finds it in the database
+        elif event.kind in ("tell", "cancel", "expire"):
             self._picks.pop(event.request["trial"], None)
         self.number, self.hash, self.at = event.number, event.hash, event.at
         self.sound = True
@@ -200,13 +197,13 @@ class Replay:
 
     def _on_ask(self, request: _Said, result: _Said, _: Changes) -> None:
         if "pool" in result:
-            self.learner.learn_columns(codec.decode_contexts(result["pool"]))
+            self.learner.learn_columns(values.decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
         arms: Any = [decode_label(label) for label in result["arms"]]
         self.learner.add_pending(
-            codec.decode_contexts(contexts),
-            arms if codec.is_table(contexts) else arms[0],
-            eligible=codec.decode_eligible(request["arms"]),
+            values.decode_contexts(contexts),
+            arms if values.is_table(contexts) else arms[0],
+            eligible=values.decode_eligible(request["arms"]),
             propensities=result.get("propensities"),
         )
         if "random" in result:
@@ -215,12 +212,12 @@ class Replay:
     def _on_tell(self, request: _Said, result: _Said, changes: Changes) -> None:
         trial = request["trial"]
         pick, reward = self.pick(trial), changes.get(trial, request["reward"])
-        context = codec.decode_contexts(pick.context)
+        context = values.decode_contexts(pick.context)
         if reward is None:
             if not result["late"]:
                 self.learner.forget_pick(context, pick.arm)
             return
-        if result["late"]:  # so that it does not answer for another pick of the same kind
+        if result["late"]:  # or it answers for another pick
             self.learner.add_pending(context, pick.arm, eligible=pick.eligible)
         about = _about(request, corrected=trial in changes)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible, **about)
@@ -231,32 +228,33 @@ class Replay:
         rewards = [changes.get(trial, reward) for trial, reward in told]
         left = [place for place, reward in enumerate(rewards) if reward is not None]
         if len(left) < len(rewards):
-            self.learner.learn_columns(codec.decode_contexts(contexts))
+            self.learner.learn_columns(values.decode_contexts(contexts))
         if not left:
             return
         arms: Any = [decode_label(request["arms"][place]) for place in left]
-        values: Any = [rewards[place] for place in left]
-        eligible = codec.decode_eligible(request["eligible"])
+        told_there: Any = [rewards[place] for place in left]
+        eligible = values.decode_eligible(request["eligible"])
         said = {name: request[name] for name in (*_EXACT, "cost") if name in request}
         each = [
             _about({n: said[n][place] for n in said}, corrected=trials[place] in changes)
             for place in left
         ]
         about: dict[str, Any] = {name: [row[name] for row in each] for name in said}
-        if codec.is_table(contexts):
-            contexts = codec.some_rows(contexts, left)
+        if values.is_table(contexts):
+            told_rows = [contexts["table"]["rows"][place] for place in left]
+            contexts = {"table": {**contexts["table"], "rows": told_rows}}
             if eligible is not None and isinstance(request["eligible"][0], list):
                 eligible = [eligible[place] for place in left]
         else:
-            arms, values = arms[0], values[0]
+            arms, told_there = arms[0], told_there[0]
             about = {name: said[0] for name, said in about.items()}
-        rows = codec.decode_contexts(contexts)
+        rows = values.decode_contexts(contexts)
         self.learner.add_pending(rows, arms, eligible=eligible)
-        self.learner.tell(rows, arms, values, eligible=eligible, **about)
+        self.learner.tell(rows, arms, told_there, eligible=eligible, **about)
 
     def _on_cancel(self, request: _Said, _: _Said, __: Changes) -> None:
         pick = self.pick(request["trial"])
-        self.learner.forget_pick(codec.decode_contexts(pick.context), pick.arm)
+        self.learner.forget_pick(values.decode_contexts(pick.context), pick.arm)
 
     def _on_tune(self, request: _Said, _: _Said, changes: Changes) -> None:
         if changes and len(self.learner.state.model) < _LEAST_TUNED:
@@ -265,7 +263,7 @@ class Replay:
 
     def _on_add_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         features = request["features"]
-        known = None if features is None else codec.decode_contexts(features)
+        known = None if features is None else values.decode_contexts(features)
         label, cost = decode_label(request["arm"]), request.get("cost")
         self.learner.add_recorded_arm(label, known, cost)
 
@@ -280,17 +278,17 @@ class Replay:
 
 
 class Draft:
-    """What calls add to a log and its tables, before it is written."""
+    """What calls add to a log and its tables."""
 
     def __init__(self, session: Session, connection: Connection) -> None:
         self.session, self.connection = session, connection
         replay = session.replay
         self.base = replay.number, replay.hash
-        self.events: list[codec.Event] = []
-        self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
-        self._read: dict[int, dict[str, Any]] = {}  # raw, as in the table
-        self._files: list[tuple[str, codec.Event, bytes]] = []
-        self._stale: list[int] = []  # snapshots
+        self.events: list[values.Event] = []
+        self._trials: dict[int, dict[str, Any]] = {}
+        self._read: dict[int, dict[str, Any]] = {}
+        self._files: list[tuple[str, values.Event, bytes]] = []
+        self._stale: list[int] = []
         self._progress: dict[str, Any] = {}
         self._last_trial: int | None = None
 
@@ -303,14 +301,13 @@ class Draft:
         request: dict[str, Any],
         result: dict[str, Any],
         key: str | None = None,
-    ) -> codec.Event:
+    ) -> values.Event:
         by = None if kind == "expire" else caller(self.session.by)
         replay, at = self.session.replay, self.now()
         self.events.append(replay.append(kind, key, request, result, at=at, by=by))
         return self.events[-1]
 
-    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> codec.Event | None:
-        """Return the event that a key already stands for; raise if it stands for another."""
+    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> values.Event | None:
         if key is None:
             return None
         drafted = next((event for event in self.events if event.key == key), None)
@@ -322,7 +319,7 @@ class Draft:
             )
         return found
 
-    def events_of(self, *kinds: str) -> list[codec.Event]:
+    def events_of(self, *kinds: str) -> list[values.Event]:
         written = self.session.store.events_of(self.connection, *kinds)
         return [*written, *(event for event in self.events if event.kind in kinds)]
 
@@ -333,7 +330,6 @@ class Draft:
         return dict(known)
 
     def trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the rows of trials with numbers that follow each other."""
         if numbers[0] in self._trials:
             return [self.trial(number) for number in numbers]
         mine = TRIALS.c.id.between(numbers[0], numbers[-1])
@@ -353,11 +349,10 @@ class Draft:
         self._last_trial = rows[-1]["id"]
 
     def change_trial(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Change a trial as the last event says; return its row as it is then."""
         self._trials[row["id"]] = {**row, **self.events[-1].trial_change}
         return self._trials[row["id"]]
 
-    def add_file(self, kind: str, event: codec.Event, content: bytes) -> None:
+    def add_file(self, kind: str, event: values.Event, content: bytes) -> None:
         self._files.append((kind, event, content))
 
     def adopt(self, replay: Replay, told_by: int) -> None:
@@ -365,14 +360,13 @@ class Draft:
         store = self.session.store
         self._stale += [n for n in store.files(self.connection, "snapshot") if n >= told_by]
         self.session.replay = replay
-        self.add_file("snapshot", self.events[-1], codec.to_bytes(replay.learner))
+        self.add_file("snapshot", self.events[-1], values.to_bytes(replay.learner))
         replay.seconds, replay.since_snapshot = 0.0, 0
 
     def note(self, **progress: Any) -> None:
         self._progress |= progress
 
     def mark(self) -> tuple[Any, ...]:
-        """Return what ``rewind`` needs to undo what is added from now on."""
         return {name: copy(vars(self)[name]) for name in _REDRAWN}, self.session.mark()
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
@@ -381,12 +375,11 @@ class Draft:
         vars(self).update(own)
 
     def rewind_learner(self, mark: tuple[Any, ...], count: int = 0) -> None:
-        """Put the learner back to ``mark``, when the draft had so many events."""
         fixed = any(event.kind in _ARMS for event in self.events[count:])
         self.session.rewind(mark, possible=not fixed)
 
     def write(self, connection: Connection) -> bool:
-        """Write everything; return False, and write nothing, if the log has other events by now."""
+        """Write everything, or return False if the log has grown."""
         store = self.session.store
         if store.last_event(connection) != self.base:
             return False
@@ -410,7 +403,7 @@ class Draft:
         return True
 
     def _summary(self, connection: Connection) -> dict[str, Any]:
-        """Return how the campaign stands with the trials of the draft, which are written."""
+        """Return the summary with the trials written."""
         event, known = self.session.summary
         if event != self.base:
             return self.session.store.summary(connection)
@@ -425,23 +418,23 @@ def _count_open(rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 class Session:
-    """One process's view of a campaign: the store, and the learner up to some event."""
+    """One process's view of a campaign."""
 
     def __init__(self, store: Store, by: str | None = None) -> None:
         self.store = store
         self.by = by
-        self.replay = Replay(self._find, sound=False)  # the log was not read yet
+        self.replay = Replay(self._find, sound=False)
         self._connection: Connection | None = None
         self._group: Draft | None = None  # of calls that are committed together
-        self._writing = 0.0  # seconds that the last snapshot took
-        self._computing = 0.0  # seconds that the last call took
+        self._writing = 0.0
+        self._computing = 0.0
         self._wary = 0  # calls to come that expect others
-        self._altered: list[int] = []  # snapshots
-        self.summary: tuple[Any, dict[str, Any]] = (None, {})  # the event it is of, and the summary
+        self._altered: list[int] = []
+        self.summary: tuple[Any, dict[str, Any]] = (None, {})  # its event, and the summary
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection after taking in all events there are, and leases that ran out."""
+        """Yield a connection after taking in all events and leases that ran out."""
         if self._group is not None:
             yield self._group.connection
             return
@@ -456,7 +449,7 @@ class Session:
             yield connection
 
     def run(self, work: Callable[[Draft], R]) -> R:
-        """Have ``work`` fill a draft and write it, again if the log grew; errors change nothing."""
+        """Have ``work`` fill a draft and write it, again if the log grew."""
         if self._group is not None:
             mark = self._group.mark()
             try:
@@ -467,7 +460,7 @@ class Session:
         attempt = 0
         while True:
             check_time()
-            # Where others are in the way all the time, somebody has to keep them out at last.
+            # At last, others are kept out.
             brief = self._wary > 0 and self._computing < _BRIEF
             alone = brief or attempt >= _ATTEMPTS
             self._wary, attempt = max(0, self._wary - 1), attempt + 1
@@ -480,16 +473,16 @@ class Session:
                 return result
 
     def _attempt(self, work: Callable[[Draft], R], *, alone: bool) -> tuple[bool, bool, Any]:
-        """Try a call; return whether it was written, if only leases ran out, and the result."""
+        """Try a call; return if it was written, if only leases ran out, and the result."""
         draft: Draft | None = None
         try:
-            # What is read need not be as of one moment: it counts if no event came meanwhile.
+            # Reads need not be as of one moment: they count if no event came meanwhile.
             with self.store.database.connected() as connection:
                 self._catch_up(connection)
                 with self.store.locked_on(connection) if alone else nullcontext():
                     if alone:
                         self._catch_up(connection)
-                    # Leases that ran out are written alone: they stay if the call raises.
+                    # Leases that ran out stay so if the call raises.
                     due = self._is_due(connection)
                     draft = Draft(self, connection)
                     mark, start = self.mark(), time.monotonic()
@@ -508,7 +501,6 @@ class Session:
         return written, due, found
 
     def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
-        """Make calls and write what they do at once; return their results, or their errors."""
         if self._group is not None:
             raise RuntimeError("calls are committed together already")
 
@@ -531,7 +523,7 @@ class Session:
         return self.replay, self.replay.mark()
 
     def rewind(self, mark: tuple[Any, ...], *, possible: bool) -> None:
-        """Put the learner back, or have it made again from the log if that is not possible."""
+        """Put the learner back, or have it read from the log."""
         self.replay, state = mark
         if possible:
             self.replay.rewind(state)
@@ -542,7 +534,7 @@ class Session:
         due, now = self.replay.next_due, self.store.database.now(connection)
         if due is None or due > now:
             return False
-        if self.store.database.is_file and now > (calls.after(_JUMP, self.replay.at) or now):
+        if self.store.database.is_file and now > (values.after(_JUMP, self.replay.at) or now):
             warnings.warn(
                 f"the clock says {now[:19]}, more than a day after the last event, so no lease "
                 "runs out now; it will after the next ask or tell, if the clock is right",
@@ -559,7 +551,7 @@ class Session:
         self.replay.next_due = self.store.next_due(draft.connection, draft.now())
 
     def close(self) -> None:
-        """Leave a snapshot for those who open the campaign next, and close all connections."""
+        """Leave a snapshot, and close all connections."""
         if self.replay.sound and self.replay.seconds > _AT_THE_END:
             with self.store.reading() as connection:
                 self._catch_up(connection)
@@ -606,7 +598,7 @@ class Session:
     def brought_up(
         self, connection: Connection, replay: Replay, changes: Changes, before: int
     ) -> Replay:
-        """Return what ``rebuilt`` returned with these changes, at the end of the log."""
+        """Return what ``rebuilt`` returned, at the end of the log."""
         self._connection = connection
         new = list(self.store.events(connection, replay.number))
         follows = not new or new[0].before == replay.hash
@@ -617,7 +609,7 @@ class Session:
         return replay
 
     def _catch_up(self, connection: Connection) -> None:
-        """Take in all events there are; read the log anew if it is not the one known."""
+        """Take in new events; start anew if the log is another."""
         self._connection = connection
         known = self.replay
         if known.sound:
@@ -631,7 +623,7 @@ class Session:
                     for event in new:
                         known.apply(event)
                     return
-        known.sound = False  # a backup may have been restored, or the server is another one
+        known.sound = False  # as after the restoring of a backup
         self.replay = self.rebuilt(connection, self.store.last_event(connection)[0])
 
     def _newest(self, connection: Connection) -> int:
@@ -659,13 +651,12 @@ class Session:
         return None
 
     def _take_snapshot(self, patience: float | None = None) -> None:
-        """Write a snapshot if replaying the events since the last one takes long."""
         replay = self.replay
         if patience is None:
             patience = max(_SECONDS, _OF_WRITING * self._writing)
         if replay.seconds < patience and replay.since_snapshot < _MOST:
             return
-        with suppress(OSError, SQLAlchemyError):  # what calls did is written already
+        with suppress(OSError, SQLAlchemyError):
             with self.store.reading() as connection:
                 newest = self._newest(connection)
             if newest > replay.number - replay.since_snapshot:  # another process took one meanwhile
@@ -675,9 +666,8 @@ class Session:
                 self.write_snapshot()
 
     def write_snapshot(self) -> None:
-        """Write a snapshot of the learner, if it is that of the last event."""
         start, replay = time.perf_counter(), self.replay
-        content, event = codec.to_bytes(replay.learner), (replay.number, replay.hash)
+        content, event = values.to_bytes(replay.learner), (replay.number, replay.hash)
         with self.store.locked() as connection:
             taken = self._snapshots(connection)
             if self.store.last_event(connection) == event and replay.number not in taken:
@@ -688,15 +678,15 @@ class Session:
         replay.seconds, replay.since_snapshot = 0.0, 0
         self._writing = time.perf_counter() - start
 
-    def _find(self, trial: int) -> codec.Pick:
+    def _find(self, trial: int) -> values.Pick:
         if self._connection is None:
             raise RuntimeError("there is no connection to read a trial with")
-        return codec.Pick.of(self.store.trial(self._connection, trial))
+        return values.Pick.of(self.store.trial(self._connection, trial))
 
 
 def _surplus(numbers: list[int]) -> list[int]:
-    """Return the snapshots to remove: all but the last two, and one for each halving before."""
-    # So a retraction of an early trial need not replay everything; early snapshots are small.
+    """Return snapshots to remove: all but the last two, and one per halving before."""
+    # Retractions of early trials then replay less; early snapshots are small.
     kept, wanted = set(numbers[-2:]), numbers[-1] // 2
     while wanted:
         kept.update([n for n in numbers if n <= wanted][-1:])

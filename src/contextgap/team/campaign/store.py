@@ -1,9 +1,8 @@
 """The tables of a database, queries of what is in them, and what operators need.
 
-Events are the truth; all other tables can be made again from them. Tables of an earlier release are
-upgraded: version 1, of release 0.2, had no table that says so, no callers, and no hashes but those
-of events. A backup is a SQLite file with the tables of a database of either kind, as of one moment;
-the service may run meanwhile.
+Events are the truth; all other tables can be made again from them. Version 1 of the tables, of
+release 0.2, had no table that says so, no callers, and hashes of events only. A backup is a SQLite
+file with the tables of any database, as of one moment.
 """
 
 from __future__ import annotations
@@ -28,24 +27,30 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.sql import ClauseElement, ColumnElement
 
 from contextgap.base import files
-from contextgap.team.campaign import calls
-from contextgap.team.campaign.codec import NOTHING, Event, as_json, file_hash, row_hash
+from contextgap.team.campaign import values
 from contextgap.team.campaign.database import IDLE, NAME, Database, Prepared
-from contextgap.team.campaign.progress import START, decode_goal, summary
 from contextgap.team.campaign.values import (
+    NOTHING,
+    START,
     STATES,
     AlteredError,
     ConflictError,
+    Event,
     NotFoundError,
     UnavailableError,
+    as_json,
+    decode_goal,
+    file_hash,
+    row_hash,
+    summary,
 )
 
-VERSION = 2  # the version that this release writes
-FORMAT = 2  # the format of the log that this release writes
-_MAKING_TABLES = 0x63676170  # any number, the same in all processes
+VERSION = 2
+FORMAT = 2
+_MAKING_TABLES = 0x63676170  # any number
 METADATA = sa.MetaData()
 NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose integers have 64 bits
-LARGEST = 2**63 - 1  # the largest number that such a column holds
+LARGEST = 2**63 - 1
 
 
 def _campaign() -> Column[int]:
@@ -56,7 +61,7 @@ SCHEMA = Table(
     "contextgap_schema",
     METADATA,
     Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    Column("checked", sa.String(32)),  # when it was last seen that it can be written to
+    Column("checked", sa.String(32)),  # when a write was last tried
 )
 
 CAMPAIGNS = Table(
@@ -64,11 +69,11 @@ CAMPAIGNS = Table(
     METADATA,
     Column("id", NUMBER, primary_key=True),
     Column("name", sa.String(200), nullable=False, unique=True),
-    Column("format", sa.Integer, nullable=False),  # of the log
-    Column("summary", sa.Text),  # how it stands, for lists of campaigns
+    Column("format", sa.Integer, nullable=False),
+    Column("summary", sa.Text),  # for lists of campaigns
 )
 
-# An event names the one before it by number and hash, so that no event can be missing between.
+# An event names the one before it, so that none can be missing.
 EVENTS = Table(
     "contextgap_events",
     METADATA,
@@ -112,36 +117,36 @@ TRIALS = Table(
     Column("told", sa.String(32)),
     Column("told_by", NUMBER),  # the number of the event
     Column("why", sa.Text),
-    Column("by", sa.Text),  # who caused the last event about it
-    Column("sha256", sa.String(64), nullable=False),  # of the row
+    Column("by", sa.Text),
+    Column("sha256", sa.String(64), nullable=False),
     sa.Index("contextgap_trials_states", "campaign", "state", "until"),
 )
 
-# Snapshots of learners and frozen policies, in parts that every database takes.
+# Snapshots and frozen policies, in parts that every database takes.
 FILES = Table(
     "contextgap_files",
     METADATA,
     _campaign(),
     Column("kind", sa.String(16), primary_key=True),
-    Column("number", NUMBER, primary_key=True),  # of the event after which it was made
+    Column("number", NUMBER, primary_key=True),  # of an event
     Column("part", sa.Integer, primary_key=True),
     Column("bytes", sa.LargeBinary, nullable=False),
-    Column("sha256", sa.String(64)),  # of the first part: of the event's hash and the whole file
+    Column("sha256", sa.String(64)),  # in the first part: of the event's hash and the file
 )
 
 _OLD = (CAMPAIGNS, EVENTS, TRIALS, FILES)
 _DRAWN = ("random_state", "policy_seed")  # unless a seed was given
-_PART = 2**20  # bytes; from larger parts, reading is slower
+_PART = 2**20  # bytes: larger parts are slower to read
 _NOT_TOLD = [state for state in STATES if state != "told"]
 _EVENT_COLUMNS = [EVENTS.c[f.removesuffix("_text")] for f in Event.__dataclass_fields__]
 _TRIAL_COLUMNS = TRIALS.c.keys()
 _CHANGING = ("state", "reward", "told", "told_by", "why", "by", "sha256")
-_PAGE = 1000  # rows read at once
-_AT_ONCE = 200  # rows copied at once, which may be parts of files
+_PAGE = 1000
+_AT_ONCE = 200  # rows copied at once
 
 
 class Store:
-    """One campaign's part of a database; methods take the connection of a transaction."""
+    """A campaign in a database; methods take a connection with a transaction."""
 
     def __init__(self, database: Database, campaign: int) -> None:
         self.database = database
@@ -185,16 +190,16 @@ class Store:
 
     @contextmanager
     def locked_on(self, connection: Connection) -> Iterator[None]:
-        """Keep other processes from changing this campaign, with a connection that there is."""
+        """Keep other processes from changing this campaign."""
         with self.database.writing_on(connection):
-            if not self.database.is_file:  # of a file, the transaction is the only one that writes
+            if not self.database.is_file:  # whose transactions exclude others
                 self._lock.run(connection)
             yield
 
     def events(
         self, connection: Connection, after: int = 0, upto: int = LARGEST
     ) -> Iterator[Event]:
-        """Yield events after ``after`` up to ``upto``; callers check that each follows."""
+        """Yield events; callers check that each follows."""
         while True:
             page = self._events_after.run(connection, after=after, upto=upto)
             yield from map(_event, page)
@@ -221,7 +226,7 @@ class Store:
         return (found[0][0], found[0][1]) if found else (0, NOTHING)
 
     def append(self, connection: Connection, events: Sequence[Event]) -> None:
-        """Add events to the log; the database refuses any that do not follow the last one."""
+        """Add events; the database refuses any that do not follow."""
         rows = [
             {
                 **vars(event),
@@ -264,7 +269,7 @@ class Store:
             .group_by(TRIALS.c.state)
         )
         found = {row[0]: row[1] for row in connection.execute(statement)}
-        # Trials are numbered without gaps, and most of them are told: those need not be counted.
+        # Trials are numbered without gaps, and most are told: those are not counted.
         return {**found, "told": self.last_trial(connection) - sum(found.values())}
 
     def due(self, connection: Connection, now: str) -> list[int]:
@@ -290,7 +295,6 @@ class Store:
         return whole
 
     def summary(self, connection: Connection) -> dict[str, Any]:
-        """Return how the campaign stands in a few words, with trials counted anew."""
         ((known, last, count),) = self._summary.run(connection)
         return {**json.loads(known or "{}"), "trials": int(last or 0), "open": int(count)}
 
@@ -298,7 +302,6 @@ class Store:
         self._summarize.run(connection, summary=as_json(summary))
 
     def progress(self, connection: Connection) -> list[dict[str, Any]]:
-        """Return the progress that the log has recorded, the latest last."""
         return [event.result for event in self.events_of(connection, "progress")] or [START]
 
     def files(self, connection: Connection, kind: str) -> list[int]:
@@ -327,7 +330,6 @@ class Store:
     def write_file(
         self, connection: Connection, kind: str, event: tuple[int, str], content: bytes
     ) -> None:
-        """Add a file that was made after an event with this number and hash, in parts."""
         number, log = event
         own = {"campaign": self.campaign, "kind": kind, "number": number}
         for part, first in enumerate(range(0, len(content), _PART)):
@@ -374,7 +376,6 @@ def prepare(database: Database) -> None:
 
 
 def upgrade(database: Database) -> bool:
-    """Upgrade the tables of an earlier release; return whether there was something to upgrade."""
     with database.writing() as connection:
         if not make_tables(database, connection):
             return False
@@ -430,7 +431,7 @@ def find_store(database: Database, name: str) -> Store:
 
 
 def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
-    """Return whether this very request created a campaign; raise if another with its key did."""
+    """Return whether this request created a campaign; raise if another has its key."""
     if name not in campaign_names(database):
         return False
     store = find_store(database, name)
@@ -444,14 +445,12 @@ def created_before(database: Database, name: str, key: str, request: Mapping[str
 
 
 def _settings(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a campaign was created with, but for the seed."""
     header, _ = files.read(io.BytesIO(base64.b64decode(request["learner"])), "learner")
     given = {part: request[part] for part in ("arms", "goal", "lease")}
     return {**header, **given, **dict.fromkeys(_DRAWN)}
 
 
 def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
-    """Return the number and the format of every campaign, by name."""
     if not database.exists:
         return {}
     own = CAMPAIGNS.c
@@ -469,7 +468,6 @@ def version_of(connection: Connection) -> int:
 
 
 def check_version(connection: Connection) -> int:
-    """Return the version of the tables; raise if this release cannot use them."""
     version = version_of(connection)
     if version > VERSION:
         raise ValueError(
@@ -490,7 +488,7 @@ def check_version(connection: Connection) -> int:
 
 
 def check_database(database: Database) -> None:
-    """Raise unless a database can be read and written by this release: for ``/readyz``."""
+    """Raise unless this release can read and write a database."""
     if not database.exists:
         return
     with database.writing() as connection:
@@ -502,12 +500,11 @@ def check_database(database: Database) -> None:
                 "the database is of an earlier release; contextgap database upgrade upgrades it"
             )
         # Only a commit shows whether there is room left.
-        connection.execute(update(SCHEMA).values(checked=calls.now()))
+        connection.execute(update(SCHEMA).values(checked=values.now()))
 
 
 def make_tables(database: Database, connection: Connection) -> bool:
-    """Make tables, or upgrade them; return whether there was something to upgrade."""
-    if not database.is_file:  # processes that do so at once do it one after the other
+    if not database.is_file:  # one process after the other
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"))
         connection.execute(text("SET LOCAL statement_timeout = 0"))
     version = check_version(connection)
@@ -522,7 +519,6 @@ def make_tables(database: Database, connection: Connection) -> bool:
 
 
 def _upgrade_from_1(connection: Connection) -> None:
-    """Make the tables anew and copy all rows; the transaction is undone if that fails."""
     server = connection.dialect.name == "postgresql"
     before = ["DROP INDEX contextgap_events_kinds", "DROP INDEX contextgap_trials_states"]
     if server:
@@ -530,7 +526,7 @@ def _upgrade_from_1(connection: Connection) -> None:
     for statement in [*before, *(f"ALTER TABLE {t.name} RENAME TO old_{t.name}" for t in _OLD)]:
         connection.execute(text(statement))
     METADATA.create_all(connection)
-    last: dict[int, str] = {}  # the hash of each campaign's last event
+    last: dict[int, str] = {}
     for table in _OLD:
         keys = ", ".join(f'"{column.name}"' for column in table.primary_key)
         old = text(f"SELECT * FROM old_{table.name} ORDER BY {keys}")
@@ -545,7 +541,7 @@ def _upgrade_from_1(connection: Connection) -> None:
 
 
 def _upgraded(table: Table, row: dict[str, Any], last: dict[int, str]) -> dict[str, Any]:
-    """Return a row of version 1 with what it lacks; ``last`` has hashes of events before it."""
+    """Complete a row of version 1; ``last`` has the hashes of last events."""
     if table is CAMPAIGNS:
         return {**row, "format": FORMAT}
     if table is EVENTS:
@@ -559,7 +555,7 @@ def _upgraded(table: Table, row: dict[str, Any], last: dict[int, str]) -> dict[s
 
 
 def set_sequences(connection: Connection) -> None:
-    """Have a server number new rows after those that were copied."""
+    """Have a server number rows after those copied."""
     for name in ("contextgap_campaigns", "contextgap_tokens"):
         if connection.dialect.has_table(connection, name):
             sequence = f"pg_get_serial_sequence('{name}', 'id')"
@@ -581,7 +577,7 @@ def _hash_files(connection: Connection) -> None:
 
 
 def database_status(database: Database) -> dict[str, Any]:
-    """Return what a database holds, and whether it can be used; nothing is upgraded."""
+    """Return what a database holds, and whether it can be used."""
     found: dict[str, Any] = {"database": repr(database.url), "release reads": VERSION}
     if not database.exists:
         return {**found, "version": 0, "ready": "there is no file yet"}
@@ -601,7 +597,7 @@ def database_status(database: Database) -> dict[str, Any]:
 
 
 def backup(database: Database, path: Path) -> None:
-    """Write everything in a database to a new file, as of now; others may go on meanwhile."""
+    """Write a database to a new file, as of now."""
     if path.exists():
         raise FileExistsError(f"cannot write {path}: there is such a file already")
     if not database.exists:
@@ -619,11 +615,11 @@ def backup(database: Database, path: Path) -> None:
 
 
 def restore(database: Database, path: Path) -> None:
-    """Replace everything in a database by a backup; raise if others are connected."""
+    """Replace a database by a backup; raise if others are connected."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with tempfile.TemporaryDirectory() as folder:
-        copied = Path(folder) / "backup.db"  # it may have to be upgraded
+        copied = Path(folder) / "backup.db"  # and perhaps upgraded
         shutil.copyfile(path, copied)
         source = Database(copied)
         prepare(source)
@@ -642,7 +638,7 @@ def restore(database: Database, path: Path) -> None:
 
 @contextmanager
 def _alone(database: Database) -> Iterator[Connection]:
-    """Yield a connection for a transaction that nobody else is connected to the database for."""
+    """Yield a connection for a transaction, with no other to the database."""
     database.close()
     others = UnavailableError(
         "others are connected to the database; stop the service and all programs that use it"
@@ -653,7 +649,7 @@ def _alone(database: Database) -> Iterator[Connection]:
                 own: Any = connection.connection.driver_connection
                 own.execute("PRAGMA busy_timeout=1000")
                 try:
-                    own.execute("PRAGMA journal_mode=DELETE")  # which needs the file for itself
+                    own.execute("PRAGMA journal_mode=DELETE")  # needs the file alone
                 except sqlite3.OperationalError:
                     raise others from None
                 connection.info["begin"] = "BEGIN EXCLUSIVE"
@@ -674,7 +670,6 @@ def _alone(database: Database) -> Iterator[Connection]:
 
 
 def _tables(connection: Connection) -> sa.MetaData:
-    """Return the tables of this library in a database, of whatever version they are."""
     found = sa.MetaData()
     found.reflect(connection, only=lambda name, _: name.startswith("contextgap_"))
     for table in found.tables.values():
@@ -698,7 +693,6 @@ def _copy(source: Connection, target: Connection) -> None:
 
 
 def verify(database: Database) -> Iterator[str]:
-    """Check hashes, trials against logs, snapshots and policies; yield what is not as written."""
     prepare(database)
     for name, (number, _) in campaign_names(database).items():
         with database.reading() as connection:
@@ -730,7 +724,6 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
 
 
 def follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
-    """Make of the table of trials what an event makes of it."""
     if event.kind in ("ask", "record"):
         rows.update({row["id"]: row for row in event.trial_rows})
     elif change := event.trial_change:

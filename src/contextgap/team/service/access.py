@@ -1,40 +1,66 @@
-"""Who may do what, and how much: settings, tokens, quotas, and requests without a token.
+"""Requests: who may send what, and how much; how they are read and routed; errors as answers.
 
-The secret of a token is 256 random bits, shown once. The database keeps its SHA-256: from that
-nobody can guess the secret, because there are too many to try. Slow hashes are for passwords, which
-are few enough; here they would only make every request slow.
+The secret of a token is 256 random bits, shown once. The database keeps its SHA-256: nobody can try
+so many secrets, so a slow hash is not needed. What a route needs is its ``security`` in the OpenAPI
+document; one that says nothing cannot be made. Errors are problem documents (RFC 9457).
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import ipaddress
+import json
 import os
 import secrets
 import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
-from starlette.types import Scope
+from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from sqlalchemy.exc import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from contextgap.base import checks
-from contextgap.team.campaign import ConflictError, NotFoundError, calls
+from contextgap.team.campaign import (
+    AlteredError,
+    ConflictError,
+    DeadlineError,
+    NotFoundError,
+    UnavailableError,
+    values,
+)
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_name
+from contextgap.team.campaign.store import LARGEST
+from contextgap.team.campaign.values import as_json, speak_for
 
-SCOPES = ("read", "explore", "freeze", "admin")  # what a token may be good for
-REFRESH = 5.0  # seconds after which a token that was revoked is refused at the latest
+SCOPES = ("read", "explore", "freeze", "admin")  # of tokens
+REFRESH = 5.0  # seconds until a revoked token is refused
 _TOKENS = ("required", "none")
-_UNKNOWN = 0.2  # seconds between reads of the table for the sake of unknown tokens
+_UNKNOWN = 0.2  # seconds between reads of the table for unknown tokens
 _READING = ("GET", "HEAD", "OPTIONS")
 _CLIENTS = 10_000  # remembered at once
 
@@ -46,7 +72,7 @@ TOKENS = sa.Table(
     sa.Column("name", sa.String(200), nullable=False, unique=True),
     sa.Column("hash", sa.String(64), nullable=False, unique=True),
     sa.Column("scopes", sa.String(200), nullable=False),  # separated by commas
-    sa.Column("campaign", sa.String(200)),  # None for all
+    sa.Column("campaign", sa.String(200)),
     sa.Column("created", sa.String(32), nullable=False),
     sa.Column("until", sa.String(32)),
     sa.Column("revoked", sa.String(32)),
@@ -164,14 +190,12 @@ def is_loopback(host: str) -> bool:
 
 
 class RefusedError(Exception):
-    """A request that is not carried out, with the status and the headers of its answer."""
-
     def __init__(
         self,
         status: int,
         detail: str,
         *,
-        error: str | None = None,  # what a client is to raise; None for one of its own
+        error: str | None = None,  # what clients raise, if not their own
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -187,16 +211,16 @@ def busy(detail: str, status: int = 503, seconds: float = 1.0) -> RefusedError:
 class Token:
     """What is known of a token; its secret is not."""
 
-    name: str  # who or what uses it
+    name: str
     scopes: tuple[str, ...]
-    campaign: str | None  # the only one that it is good for; None for all
+    campaign: str | None  # None for all
     created: str
-    until: str | None  # None for ever
+    until: str | None
     revoked: str | None
 
     @property
     def good(self) -> bool:
-        return self.revoked is None and (self.until is None or calls.now() < self.until)
+        return self.revoked is None and (self.until is None or values.now() < self.until)
 
 
 def hash_of(secret: str) -> str:
@@ -210,7 +234,6 @@ def create_token(
     campaign: str | None = None,
     days: float | None = None,
 ) -> str:
-    """Make a token, by default for all campaigns and for ever; return its secret, this once."""
     check_name("name", name)
     wanted = [scope for scope in SCOPES if scope in scopes]
     unknown = [scope for scope in scopes if scope not in SCOPES]
@@ -219,9 +242,9 @@ def create_token(
     secret = f"cgap_{secrets.token_urlsafe(32)}"
     until = None
     if days is not None:
-        until = calls.after(86_400 * checks.positive("days", days, "90 is usual"))
+        until = values.after(86_400 * checks.positive("days", days, "90 is usual"))
     row = {"name": name, "hash": hash_of(secret), "scopes": ",".join(wanted), "until": until}
-    row |= {"campaign": campaign, "created": calls.now()}
+    row |= {"campaign": campaign, "created": values.now()}
     with database.writing() as connection:
         _METADATA.create_all(connection)
         try:
@@ -232,12 +255,12 @@ def create_token(
 
 
 def create_first_token(database: str | os.PathLike[str]) -> str | None:
-    """Make a token that may do everything, if there is no good one; return its secret, or None."""
+    """Make a token that may do everything, if none is good; return its secret."""
     where = Database(database)
     try:
         if any(token.good for token in read_tokens(where).values()):
             return None
-        return create_token(where, f"made at {calls.now()}", SCOPES)
+        return create_token(where, f"made at {values.now()}", SCOPES)
     except (SQLAlchemyError, OSError, ConflictError):
         return None
     finally:
@@ -250,7 +273,7 @@ def revoke_token(database: Database, name: str) -> None:
         if name not in known:
             raise NotFoundError(f"there is no token {name!r}; there are {known}")
         mine = (TOKENS.c.name == name) & TOKENS.c.revoked.is_(None)
-        connection.execute(sa.update(TOKENS).where(mine).values(revoked=calls.now()))
+        connection.execute(sa.update(TOKENS).where(mine).values(revoked=values.now()))
 
 
 def read_tokens(database: Database) -> dict[str, Token]:
@@ -266,7 +289,6 @@ def read_tokens(database: Database) -> dict[str, Token]:
 
 
 def _rows(connection: sa.Connection) -> Sequence[sa.RowMapping]:
-    """Return the rows of the table of tokens, which the first token makes."""
     if not connection.dialect.has_table(connection, TOKENS.name):
         return []
     return connection.execute(sa.select(TOKENS).order_by(TOKENS.c.id)).mappings().all()
@@ -274,7 +296,7 @@ def _rows(connection: sa.Connection) -> Sequence[sa.RowMapping]:
 
 @dataclass
 class Caller:
-    """Who sends a request, and how: ``headers`` have names in lower case."""
+    """Who sends a request; ``headers`` have names in lower case."""
 
     method: str
     address: str
@@ -297,7 +319,7 @@ class Caller:
 
 
 class Guard:
-    """Checks who sends a request. Tokens are kept in memory, and read anew now and then."""
+    """Checks who sends a request, with tokens in memory that are read anew now and then."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
@@ -305,7 +327,7 @@ class Guard:
         self._tokens: dict[str, Token] = {}
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "tokens")  # of its own: others may be busy
+        self._thread = ThreadPoolExecutor(1, "tokens")  # others may be busy
         self._allowed = {name.lower() for name in settings.allow_hosts}
 
     async def refresh(self) -> None:
@@ -314,7 +336,7 @@ class Guard:
         self._tokens = await loop.run_in_executor(self._thread, read_tokens, self._database)
 
     async def _refresh_after(self, asked: float) -> None:
-        """Read the table after some time; requests that come meanwhile share one read."""
+        """Read the table after some time, once for all who wait."""
         async with self._reading:
             if self._read_at < asked:
                 await asyncio.sleep(max(0.0, self._read_at + _UNKNOWN - time.monotonic()))
@@ -326,7 +348,6 @@ class Guard:
         return found if found is not None and found.good else None
 
     async def check(self, caller: Caller, scope: str, campaign: str | None) -> None:
-        """Raise unless a caller may do what needs a scope, on a campaign or on none."""
         if "authorization" not in caller.headers:
             if self._settings.needs_tokens:
                 raise _unauthorized("a token is needed: Authorization: Bearer ...")
@@ -348,8 +369,8 @@ class Guard:
     def check_origin(self, caller: Caller) -> None:
         """Raise if a page elsewhere may have made somebody's browser send a request.
 
-        Names that lead to this machine for a moment (DNS rebinding) show in the Host header, and
-        pages of others in Origin. Where tokens are needed, no page of others has one.
+        Names that lead here for a moment (DNS rebinding) show in the Host header, and foreign
+        pages in Origin. No foreign page has a token.
         """
         if self._settings.needs_tokens:
             return
@@ -399,10 +420,333 @@ class Rates:
             now = self._clock()
             left, at = self._buckets.pop(client, (self._burst, now))
             left = min(self._burst, left + (now - at) * self._rate)
-            wanted = min(count, self._burst)  # more than a full bucket is taken from a full one
+            wanted = min(count, self._burst)  # more are taken from a full bucket
             enough = left >= wanted
             self._buckets[client] = (left - wanted if enough else left, now)
             if len(self._buckets) > _CLIENTS:
                 self._buckets.popitem(last=False)
         if not enough:
             raise busy(f"too many {self._what}; slow down", 429, (wanted - left) / self._rate)
+
+
+if TYPE_CHECKING:
+    from contextgap.team.campaign import Campaign
+    from contextgap.team.service.app import Service
+    from contextgap.team.service.hosting import Hosting
+
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+SLASH = "\x1f"  # stands for a slash in a name; no name can have it
+CampaignName = Annotated[str, Path(description="The campaign's name.")]
+PolicyName = Annotated[str, Path(description="The policy's name.")]
+TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1, le=LARGEST)]
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["title", "status", "detail"],
+    "properties": {
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+        "error": {"type": "string", "description": "The exception that Python code would get."},
+    },
+}
+UNKNOWN_FIELD = "unknown_field"
+_SAID = {  # in the OpenAPI document, of each status
+    400: "The body is not JSON.",
+    401: "A token is needed, or the one given is not valid.",
+    403: "The token is not good for this, or the request comes from a foreign page.",
+    404: "There is no such campaign, trial or policy.",
+    409: "The request contradicts what happened before.",
+    413: "The request is too large.",
+    422: "A value is wrong; the message says which.",
+    429: "Too many requests; Retry-After says when to come back.",
+    503: "The database is away, or too many requests wait; Retry-After says when to come back.",
+}
+_OF_FRAMEWORK = {404: "there is no such path", 405: "this path does not take that method"}
+_NOT_READ = object()
+_SMALL = 16_384  # bytes that are read at once, which a thread would not make faster
+# One: decoding lets no other thread run.
+_THREAD = ThreadPoolExecutor(1, "reading bodies")
+
+
+class StrictRequest(Request):
+    """A request whose body is read strictly."""
+
+    content: Any = _NOT_READ
+
+    @property
+    def service(self) -> Service:
+        found: Service = self.scope["contextgap.service"]
+        return found
+
+    @property
+    def hosting(self) -> Hosting:
+        return self.service.hosting
+
+    @property
+    def campaign(self) -> str:
+        return str(self.path_params["campaign"])
+
+    @property
+    def caller(self) -> Caller:
+        found: Caller = self.scope["contextgap.caller"]
+        return found
+
+    def allow_time(self, times: float | None) -> None:
+        """Let the request take ``times`` as long as others; None for ever."""
+        limit: asyncio.Timeout = self.scope["contextgap.limit"]
+        more = (times or 0.0) - 1.0
+        seconds = self.service.settings.deadline
+        limit.reschedule(None if times is None else (limit.when() or 0.0) + more * seconds)
+
+    async def json(self) -> Any:
+        if self.content is _NOT_READ:
+            # No form of a foreign page can say that it is JSON.
+            kind = self.caller.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise RefusedError(
+                    415, f"the content type must be application/json, got {kind or 'none'}"
+                )
+            self._body = await self._received()  # where the framework finds it
+            self.content = await self.read(strict_json, self._body)
+        return self.content
+
+    async def read(self, make: Callable[..., R], *arguments: Any) -> R:
+        if len(self._body) <= _SMALL:
+            return make(*arguments)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_THREAD, _without_collector, make, *arguments)
+
+    async def answer(self, call: Callable[[Campaign], Any], *, brief: bool = False) -> Response:
+        return json_answer(await self.hosting.run(self.campaign, call, brief=brief))
+
+    def take_key(self) -> None:
+        header = self.caller.headers.get("idempotency-key")
+        if header is None or not isinstance(self.content, dict):
+            return
+        if (key := self.content.get("key")) not in (None, header):
+            raise ValueError(f"key is {key!r} in the body and {header!r} in the header")
+        self.content["key"] = header
+
+    async def _received(self) -> bytes:
+        body, most, more = bytearray(), self.service.settings.body, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            check_length(len(body), most)
+            more = message.get("more_body", False)
+        return bytes(body)
+
+
+def _without_collector(make: Callable[..., R], *arguments: Any) -> R:
+    """Make many parts without looking for garbage, which takes most of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return make(*arguments)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def check_length(size: int, most: int) -> None:
+    if size > most:
+        raise RefusedError(413, f"a request may have {most} bytes")
+
+
+def strict_json(body: bytes) -> Any:
+    try:
+        return _DECODER.decode(body.decode())
+    except RecursionError:
+        raise RefusedError(400, "the body is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise RefusedError(400, "the body must be JSON in UTF-8") from None
+    except ValueError as error:
+        raise RefusedError(400, f"the body must be JSON: {error}") from None
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number; write null for a missing value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=checks.no_name_twice)
+
+
+class GuardedRoute(APIRoute):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        security = (self.openapi_extra or {}).get("security")
+        if security is None:
+            raise TypeError(f"the route {self.path} must say which scope it needs: Router.on(...)")
+        self.scope_needed: str | None = security[0]["token"][0] if security else None
+        self._body: type[BaseModel] | None = get_type_hints(self.endpoint).get("body")
+        self._keyed = self._body is not None and "key" in self._body.model_fields
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            return await handle(await self._checked(request.scope, request.receive))
+
+        return guarded
+
+    async def _checked(self, scope: Scope, receive: Receive) -> StrictRequest:
+        request = StrictRequest(scope, receive)
+        names = {name: each.replace(SLASH, "/") for name, each in scope["path_params"].items()}
+        scope["path_params"] = names
+        if self.scope_needed is not None:
+            caller = request.caller
+            await request.service.guard.check(caller, self.scope_needed, names.get("campaign"))
+            speak_for(None if caller.token is None else caller.token.name)
+        if request.method == "POST":
+            await request.json()  # the framework would say less
+            if self._keyed:
+                request.take_key()
+        return request
+
+
+class DirectRoute(GuardedRoute):
+    """A guarded route for which the slow framework reads nothing."""
+
+    methods: set[str]
+    _body: type[BaseModel]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._left_out = self.param_convertors.keys() - get_type_hints(self.endpoint).keys()
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in self.methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(self.methods)})
+        request = await self._checked(scope, receive)
+        try:
+            body = self._body.model_validate(request.content)
+        except ValidationError as error:
+            raise RequestValidationError(error.errors()) from None
+        names = request.path_params
+        if self._left_out:  # StrictRequest.campaign has it
+            names = {name: each for name, each in names.items() if name not in self._left_out}
+        response = await self.endpoint(request, body=body, **names)
+        await response(scope, receive, send)
+
+
+class Router(APIRouter):
+    def __init__(
+        self,
+        prefix: str = "",
+        kind: type[GuardedRoute] = GuardedRoute,
+        among: Router | None = None,
+    ) -> None:
+        named = [Depends(_campaign_name)] if "{campaign}" in prefix else []
+        super().__init__(prefix=prefix, route_class=kind, dependencies=named)
+        if among is not None:
+            self.routes = among.routes  # in order of definition
+
+    def on(
+        self, where: str, scope: str | None, example: Any = None, *errors: int, status: int = 200
+    ) -> Callable[[F], F]:
+        """Add a route such as "GET /status", whose docstring begins with its summary.
+
+        ``scope`` is what it needs, None if it is public; ``example`` is an answer.
+        """
+        if scope not in (None, *SCOPES):
+            raise ValueError(f"scope must be one of {SCOPES}, got {scope!r}")
+        method, _, path = where.partition(" ")
+        said: dict[str, Any] = {}
+        if example is not None:
+            shown = {"application/json": {"example": example}}
+            refused = {"application/problem+json": {"schema": _PROBLEM}}
+            answers = {
+                code: {"description": _SAID[code], "content": refused}
+                for code in sorted({401, 403, 429, 503, *errors})
+            }
+            answers[status] = {"description": "What was asked for.", "content": shown}
+            said = {"responses": answers, "status_code": status}
+        needed = {"security": [] if scope is None else [{"token": [scope]}]}
+
+        def add(function: F) -> F:
+            summary = (function.__doc__ or "").partition("\n")[0].rstrip(".")
+            how = {"methods": [method], "summary": summary, "openapi_extra": needed, **said}
+            return self.api_route(path, **how)(function)
+
+        return add
+
+
+async def _campaign_name(campaign: CampaignName) -> None:
+    """Document a name in the path, which ``StrictRequest.campaign`` returns."""
+
+
+def json_answer(content: Any, status: int = 200) -> Response:
+    return Response(as_json(content), status, media_type="application/json")
+
+
+# For errors that should not happen.
+UNKNOWN = RefusedError(500, "the service failed; its log says how")
+
+
+def refusal(error: Exception) -> RefusedError | None:
+    match error:
+        case RefusedError():
+            return error
+        case RequestValidationError():
+            return RefusedError(422, _first_error(error), error="ValueError")
+        case HTTPException(status_code=status):
+            detail = _OF_FRAMEWORK.get(status, str(error.detail))
+            return RefusedError(status, detail, headers=dict(error.headers or {}))
+        case NotFoundError() | ConflictError():
+            status = 404 if isinstance(error, NotFoundError) else 409
+            return RefusedError(status, str(error), error=type(error).__name__)
+        case AlteredError():
+            return RefusedError(500, str(error))
+        case UnavailableError() | DeadlineError():
+            return busy(str(error))
+        case TypeError() | ValueError():
+            kind = "TypeError" if isinstance(error, TypeError) else "ValueError"
+            return RefusedError(422, str(error), error=kind)
+        case DataError() | OverflowError():
+            why = f"the database cannot look for this: {_first_line(error)}"
+            return RefusedError(422, why, error="ValueError")
+        case ImportError():
+            return RefusedError(501, str(error))
+        case OperationalError() | InterfaceError() | PoolTimeout() | OSError():
+            return busy(f"the database cannot be used now: {_first_line(error)}")
+    return None
+
+
+def _first_error(error: RequestValidationError) -> str:
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    kind, message = first["type"], str(first["msg"])
+    if kind == UNKNOWN_FIELD:
+        place.append(first["ctx"]["field"])
+    elif kind == "missing":
+        message = "must be given"
+    else:
+        message = f"{message[:1].lower()}{message[1:]}, got {_short(first.get('input'))}"
+    return f"{'.'.join(place) or 'body'}: {message}"
+
+
+def problem(refused: RefusedError) -> Response:
+    title = HTTPStatus(refused.status).phrase
+    content = {"title": title, "status": refused.status, "detail": refused.detail}
+    if refused.error is not None:
+        content["error"] = refused.error
+    return Response(
+        json.dumps(content),
+        refused.status,
+        refused.headers,
+        media_type="application/problem+json",
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _first_line(error: Exception) -> str:
+    cause = getattr(error, "orig", error)
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

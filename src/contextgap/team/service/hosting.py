@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import OrderedDict, deque
@@ -25,26 +26,25 @@ from contextgap.team.campaign.campaign import (
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.access import Settings, busy
-from contextgap.team.service.monitoring import logger
 
+logger = logging.getLogger("contextgap.service")
 R = TypeVar("R")
-# Threads that begin campaigns, and that make policies again from the log.
+# Threads that begin campaigns, and that rebuild policies.
 CREATING, REBUILDING = 4, 1
-UNSAVED = 1000  # rows of a watch that a kill may lose, of those whose answers were sent
+UNSAVED = 1000  # rows of a watch that a kill may lose
 _TOGETHER = 64  # requests in one commit
 Call = Callable[[Campaign], Any]
 
 
 class Job(NamedTuple):
-    """What a request asks of a campaign; ``brief`` ones may share a commit."""
+    """A request's call on a campaign; ``brief`` ones may share a commit."""
 
     call: Call
     brief: bool
     future: asyncio.Future[Any]
-    context: Context  # who asks, and until when
+    context: Context
 
     def run(self, campaign: Campaign) -> Any:
-        """Make the call, unless nobody waits for it any more."""
         return self.context.run(self._run, campaign)
 
     def _run(self, campaign: Campaign) -> Any:
@@ -53,10 +53,10 @@ class Job(NamedTuple):
 
 
 class Worker:
-    """The thread that does everything on one campaign, in order; calls that wait share a commit."""
+    """The thread of one campaign."""
 
     def __init__(self, open_campaign: Callable[[], Campaign], waiting: int) -> None:
-        self._open = open_campaign  # called in the thread, and again after it failed
+        self._open = open_campaign  # in the thread, again after a failure
         self._most = waiting
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
@@ -76,7 +76,6 @@ class Worker:
         return len(self._jobs)
 
     def submit(self, call: Call, *, brief: bool = False) -> asyncio.Future[Any]:
-        """Have a call made for the loop that runs; raise if too many wait."""
         future = asyncio.get_running_loop().create_future()
         with self._changed:
             if self._closing:
@@ -99,7 +98,7 @@ class Worker:
     def _work(self) -> None:
         while (jobs := self._next()) is not None:
             if jobs:
-                # At once: waking the loop for each takes as long as what it does then.
+                # Once for all: waking the loop is slow.
                 results = self._results(jobs)
                 jobs[0].future.get_loop().call_soon_threadsafe(_answer, jobs, results)
         if self._campaign is not None:
@@ -119,7 +118,7 @@ class Worker:
             return [job for job in jobs if not job.future.cancelled()]
 
     def _results(self, jobs: list[Job]) -> Sequence[Any]:
-        """Make calls; return their results or errors after what they did was committed."""
+        """Return results or errors of calls, committed."""
         try:
             if self._campaign is None:
                 self._campaign = self._open()
@@ -131,7 +130,6 @@ class Worker:
 
 
 def _answer(jobs: Sequence[Job], results: Sequence[Any]) -> None:
-    """Answer those who still wait; runs in their loop."""
     for job, result in zip(jobs, results, strict=True):
         if job.future.done():
             continue
@@ -142,13 +140,13 @@ def _answer(jobs: Sequence[Job], results: Sequence[Any]) -> None:
 
 
 class KeptWatch:
-    """A watch over a frozen policy that the database keeps, so that it outlives the service."""
+    """A watch over a frozen policy that the database keeps."""
 
     def __init__(self, watch: Watch, save: Callable[[Watch], None], *, new: bool) -> None:
         self.watch = watch
         self._save = save
         self._calls = 0  # that changed more than rows
-        self._saved = (-1 if new else watch.rows), 0  # rows and calls, as of the last time
+        self._saved = (-1 if new else watch.rows), 0  # rows and calls, when last saved
         self._failing = False
         self._lock = threading.Lock()
 
@@ -157,14 +155,13 @@ class KeptWatch:
         return self._saved != (self.watch.rows, self._calls)
 
     def see(self, contexts: Any, *, eligible: Any) -> Any:
-        """Take in contexts; save the watch if a kill would lose more rows than ``UNSAVED``."""
         found = self.watch.see(contexts, eligible=eligible)
         if self.watch.rows - self._saved[0] > UNSAVED and not self._failing:
             self.save()
         return found
 
     def change(self, call: Callable[[Watch], R]) -> R:
-        """Make a call that changes more than rows; save the watch before it is answered."""
+        """Make a call, and save the watch before it is answered."""
         result = call(self.watch)
         with self._lock:
             self._calls += 1
@@ -172,13 +169,12 @@ class KeptWatch:
         return result
 
     def save(self) -> bool:
-        """Save what changed; return whether the database has it."""
         with self._lock:
             if self.changed:
                 state = self.watch.rows, self._calls
                 try:
                     self._save(self.watch)
-                except Exception as error:  # a decision does not fail for it; it is tried again
+                except Exception as error:  # decisions do not fail for it; it is tried again
                     self._failing = True
                     _warn("cannot save a watch", error)
                     return False
@@ -195,25 +191,25 @@ async def _run_in(threads: ThreadPoolExecutor, make: Callable[[], R]) -> R:
 
 
 class Hosting:
-    """Opens campaigns when they are first used, and keeps each on a thread of its own."""
+    """Opens campaigns when first used, each on a thread of its own."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
         self._settings = settings
         self._workers: OrderedDict[str, Worker] = OrderedDict()
         self._policies: OrderedDict[tuple[str, str], Policy] = OrderedDict()
-        self.watches: dict[tuple[str, str], KeptWatch] = {}  # of policies in memory
+        self.watches: dict[tuple[str, str], KeptWatch] = {}
         self._loading: dict[tuple[str, str], asyncio.Task[Policy]] = {}
         self._lock = threading.Lock()
         self._closing = False
-        self.pace: dict[str, float] = {}  # seconds that each context of a campaign's last ask took
+        self.pace: dict[str, float] = {}  # seconds per context of a campaign's last ask
         self._creating = ThreadPoolExecutor(CREATING, "creating")
         self._rebuilding = ThreadPoolExecutor(REBUILDING, "rebuilding")
 
     async def run(self, name: str, call: Callable[[Campaign], R], *, brief: bool = False) -> R:
-        """Make a call on a campaign's thread; ``brief`` ones that wait are committed together."""
+        """Make a call on a campaign's thread; ``brief`` ones may share a commit."""
         if name not in self._workers and name not in await self.names():
-            raise NotFoundError(f"there is no campaign {name!r}")  # before a thread is made for it
+            raise NotFoundError(f"there is no campaign {name!r}")  # before a thread is made
         found: R = await self._worker(name).submit(call, brief=brief)
         return found
 
@@ -224,7 +220,7 @@ class Hosting:
         await _run_in(self._creating, make)
 
     async def beside(self, name: str, call: Callable[[Campaign], R]) -> R:
-        """Make a call that reads a campaign and takes long; others do not wait for it."""
+        """Make a long call that only reads, for which others do not wait."""
 
         def make() -> R:
             return call(Campaign.open(self.database, name))
@@ -250,7 +246,7 @@ class Hosting:
         return await asyncio.shield(self._loading[key])
 
     async def watch(self, campaign: str, name: str) -> KeptWatch:
-        """Return the watch over a frozen policy, which begins when it is first asked for."""
+        """Return the watch over a frozen policy; the first call begins it."""
         policy = await self.policy(campaign, name)
         if (campaign, name) not in self.watches:
             made = await asyncio.to_thread(policy.watch)
@@ -259,7 +255,6 @@ class Hosting:
         return self.watches[campaign, name]
 
     async def restore_watches(self) -> None:
-        """Go on with the watches that the database keeps."""
         known = await asyncio.to_thread(watched_policies, self.database)
         for key in known[-self._settings.policies :]:
             try:
@@ -273,14 +268,13 @@ class Hosting:
                 await asyncio.to_thread(kept.save)
 
     def watched(self) -> dict[tuple[str, str], Watch]:
-        """Return watches by campaign and policy."""
         return {key: kept.watch for key, kept in list(self.watches.items())}
 
     async def _load(self, key: tuple[str, str]) -> Policy:
         found = await asyncio.to_thread(load_policy, self.database, *key)
         try:
             watch = await asyncio.to_thread(load_watch, self.database, *key, found)
-        except ValueError as error:  # altered, or of another release: a new one has to begin
+        except ValueError as error:  # altered, or of another release: a new one begins
             _warn("cannot go on with a watch", error)
             watch = None
         while len(self._policies) >= self._settings.policies:
@@ -295,7 +289,6 @@ class Hosting:
         return found
 
     def _keep(self, key: tuple[str, str], watch: Watch, *, new: bool) -> KeptWatch:
-        """Return the watch over a policy: this one, unless there is one by now."""
         made = KeptWatch(watch, partial(save_watch, self.database, *key), new=new)
         return self.watches.setdefault(key, made)
 
@@ -304,7 +297,7 @@ class Hosting:
             return {name: worker.waiting for name, worker in self._workers.items()}
 
     def close(self, patience: float) -> bool:
-        """Finish what runs, leave snapshots and close everything; return whether there was time."""
+        """Finish, leave snapshots and close; return whether there was time."""
         until = time.monotonic() + patience
         with self._lock:
             self._closing = True

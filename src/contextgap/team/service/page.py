@@ -1,8 +1,7 @@
 """The live page: what it shows, its routes, and its server-sent events.
 
-Counting 100,000 trials in the database takes a fifth of a second, and a page asks every second.
-What the page counts is kept here in 21 bytes a trial; of the database, only what is new is read.
-Drawings have at most so many bins and points, however many trials there are. What the learner
+Pages ask every second, and counting in the database is slow. So counts are kept here, in 21 bytes a
+trial, and only what is new is read. Drawings have at most so many bins and points. What the learner
 believes is computed beside the campaign's thread. Changes go through the other routes.
 """
 
@@ -10,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 import threading
 import time
@@ -39,10 +39,8 @@ from contextgap.policy.scoring import QUICK
 from contextgap.tables.columns import Category, Number
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError
-from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.methods import check_states
-from contextgap.team.campaign.progress import decode_goal, summary
 from contextgap.team.campaign.store import (
     EVENTS,
     LARGEST,
@@ -52,16 +50,23 @@ from contextgap.team.campaign.store import (
     find_store,
     summaries,
 )
-from contextgap.team.campaign.values import STATES
-from contextgap.team.service import bodies
-from contextgap.team.service.access import busy
+from contextgap.team.campaign.values import (
+    STATES,
+    as_json,
+    decode_goal,
+    read_label,
+    read_trial,
+    summary,
+    trial_json,
+)
+from contextgap.team.service.access import Router, StrictRequest, busy, json_answer
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.monitoring import logger
-from contextgap.team.service.routing import Router, StrictRequest, json_answer
+from contextgap.team.service.routes import Body, Label, OneContext, check_size
 
-READ_EVERY = 0.5  # seconds between two reads of a log, to which other processes may add
-HEARTBEAT = 15.0  # seconds after which those who listen are sent a comment, if nothing happened
-LISTENERS = 200  # the most who may listen at once
+logger = logging.getLogger("contextgap.service")
+READ_EVERY = 0.5  # seconds between reads of a log
+HEARTBEAT = 15.0  # seconds without news until listeners are sent a comment
+LISTENERS = 200
 # The content security policy of the page.
 ALLOWED = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -81,36 +86,29 @@ _KINDS = {
     ".svg": "image/svg+xml",
 }
 
-# The most bins along time, the most single rewards, and the most arms with a colour of their own.
-# Where there are more arms, the ones picked least are drawn as one.
+# The most bins along time, single rewards, and arms with a colour of their own.
 BINS, POINTS, SHOWN = 120, 500, 8
-PAGE = 50  # trials in one answer
-_FINE = 2.0  # bins per square root of the number of trials, so that shares mean something
+PAGE = 50
+_FINE = 2.0  # bins per root of the number of trials
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
 _CHANGES = ("tell", "cancel", "expire", "retract", "correct")
-_AT_ONCE = 500  # trials in one query
-_BEHIND = 20_000  # changes, from which on reading everything anew is quicker
+_AT_ONCE = 500
+_BEHIND = 20_000  # changes, beyond which all is read anew
 _STEPS = 240  # records of progress in one answer
-_SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
+_SHARE = 0.1  # of the time, for freezing
 _QUICK = 0.1  # seconds, up to which that does not matter
 _ARGUMENTS = 6  # named in an explanation
 _CAMPAIGNS = 32  # whose last belief is kept
-_TRIALS: dict[str, Any] = {"trials": [], "next": None}
-_STANDING = {"event": 26, "trials": {"open": 1, "told": 12}}
-_SERIES = {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]}
-_SCORE = {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]}
-_KNOWN = {"event": 26, "named": True, "columns": [], "typical": None}
-_ALONG = {"event": 26, "column": "temperature", "values": [0.0, 1.0]}
-_WHY = {"event": 26, "ranking": [], "explanation": None}
+_EXAMPLE = {"event": 26}
 router = Router()
 own = Router("/page/campaigns/{campaign}", among=router)
 
 
 class Counted(NamedTuple):
-    """All trials up to an event: entry ``i`` of an array is about trial ``i + 1``."""
+    """All trials up to an event, one per entry."""
 
     event: int
-    arms: tuple[str, ...]  # JSON texts, in the order in which they were first tried
+    arms: tuple[str, ...]  # as JSON
     arm: NDArray[np.int32]  # places among these
     state: NDArray[np.int8]  # places in STATES
     reward: FloatArray  # NaN before it is told
@@ -167,7 +165,7 @@ class Counted(NamedTuple):
         return sorted(np.argsort(-picks, kind="stable")[: SHOWN - 1].tolist())
 
     def told_order(self, places: Sequence[int]) -> list[int | None]:
-        """Return the numbers of trials by their places among the rewards that count, as told."""
+        """Return the numbers of trials by their places among rewards, as told."""
         (told,) = np.nonzero(self.are("told"))
         order = told[np.lexsort((told, self.told_by[told]))] + 1
         return [int(order[place]) if place < len(order) else None for place in places]
@@ -207,14 +205,14 @@ def _means(
 
 
 class Standing:
-    """How one campaign stands, for all threads; what an event led to is kept until the next."""
+    """How a campaign stands, for all threads; kept until the next event."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._lock = threading.Lock()
         self._places: dict[str, int] = {}
         self._counted = _NOTHING
-        self._log = ""  # its hash
+        self._log = ""
         self._goal: tuple[StoppingRule | None] | None = None
         self._kept: dict[str, tuple[Counted, Any]] = {}
 
@@ -284,7 +282,6 @@ class Standing:
             return self._counted
 
     def _changed(self, connection: Connection, after: int) -> list[int]:
-        """Return the trials that events after one are about, new ones aside."""
         if not after:
             return []
         statement = select(EVENTS.c.request).where(
@@ -324,7 +321,7 @@ class Standing:
         text: str = "",
         before: int | None = None,
     ) -> dict[str, Any]:
-        """Return trials before a number, the newest first; ``next`` is the next ``before``."""
+        """Return trials before a number, the newest first, and the next ``before``."""
         check_states(states)
         for called, each in {"arm": arm, "text": text}.items():
             if each is not None and "\0" in each:
@@ -378,7 +375,7 @@ class Standings:
 
 @dataclass
 class Belief:
-    """A learner's rule as of an event, and the seconds that were spent on it."""
+    """A learner's rule as of an event, and the seconds spent on it."""
 
     event: int
     policy: Policy | None  # None before the first reward
@@ -439,7 +436,7 @@ class Belief:
         }
 
     def why(self, context: Any, against: Any) -> dict[str, Any]:
-        """Return the arms at a context, best first, and why; trials by places among the rewards."""
+        """Return the arms at a context, best first, and why."""
         policy = self.rule
         explained = None
         if len(policy.arms) > 1:
@@ -456,7 +453,7 @@ class Belief:
 
 
 class Beliefs:
-    """The last belief of each campaign's learner; ones that take long are used for a while."""
+    """The last belief of each campaign's learner, used longer if it takes long."""
 
     def __init__(self, hosting: Hosting, standings: Standings) -> None:
         self._hosting, self._standings = hosting, standings
@@ -478,7 +475,7 @@ class Beliefs:
 
 
 def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
-    _ = campaign.arms  # takes in what happened, which has to be done anyway
+    _ = campaign.arms  # takes in what happened
     start = time.monotonic()
     learner = campaign.learner()
     policy = learner.freeze() if any(learner.counts.values()) else None
@@ -523,18 +520,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-class Along(bodies.Body):
-    """What is believed along a column."""
-
+class Along(Body):
     column: str = Field(description="The column's name.")
-    at: bodies.OneContext = Field(None, description="All other columns; by default typical ones.")
+    at: OneContext = Field(None, description="All other columns; by default typical ones.")
 
 
-class Why(bodies.Body):
-    """Why an arm is recommended."""
-
-    context: bodies.OneContext = Field(description="One context.")
-    against: bodies.Label = Field(None, description="The other arm; by default the next best.")
+class Why(Body):
+    context: OneContext = Field(description="One context.")
+    against: Label = Field(None, description="The other arm; by default the next best.")
 
 
 @cache
@@ -556,51 +549,50 @@ def _file(name: str) -> Response:
     return Response(content, headers={**_HEADERS, "Content-Type": kind})
 
 
-@router.on("GET /", None, "The live page")
+@router.on("GET /", None)
 async def page() -> Response:
-    """Return the page, which has no data in it."""
+    """The live page."""
     return _file("index.html")
 
 
-@router.on("GET /page/assets/{name}", None, "A file of the live page")
+@router.on("GET /page/assets/{name}", None)
 async def asset(name: Annotated[str, Path(description="The file's name.")]) -> Response:
-    """Return a script or a style of the page."""
+    """A file of the live page."""
     return _file(name)
 
 
-@router.on(
-    "GET /page/campaigns", "read", "How all campaigns stand, for the page", {"campaigns": []}
-)
+@router.on("GET /page/campaigns", "read", {"campaigns": []})
 async def campaigns(request: StrictRequest) -> Response:
-    """Return every campaign that the token may see, in a few words."""
+    """How all campaigns stand, for the page."""
     found = await asyncio.to_thread(request.service.standings.all, request.caller.may_see)
     return json_answer({"campaigns": found})
 
 
 async def _from_log(request: StrictRequest, make: Callable[[Standing], Any]) -> Response:
-    """Answer with what is made of a campaign's log, in a thread."""
     standings, name = request.service.standings, request.campaign
     return _json(await asyncio.to_thread(lambda: make(standings.of(name))))
 
 
 async def _from_belief(request: StrictRequest, make: Callable[[Belief], Any]) -> Response:
-    """Answer with what is made of what a campaign's learner believes, in a thread."""
     return _json(await asyncio.to_thread(make, await request.service.beliefs.of(request.campaign)))
 
 
-@own.on("GET /status", "read", "Counts and progress as last recorded, for the page", _STANDING, 404)
+@own.on("GET /status", "read", _EXAMPLE, 404)
 async def status(request: StrictRequest) -> Response:
-    """Return how a campaign stands; unlike the service's own status it waits for nothing."""
+    """Counts and progress as last recorded, for the page.
+
+    Unlike the service's own status it waits for nothing.
+    """
     return await _from_log(request, Standing.status)
 
 
-@own.on("GET /series", "read", "Picks, rewards and progress over time, for the page", _SERIES, 404)
+@own.on("GET /series", "read", _EXAMPLE, 404)
 async def series(request: StrictRequest) -> Response:
-    """Return what the page draws over time, in a bounded number of bins."""
+    """Picks, rewards and progress over time, for the page."""
     return await _from_log(request, Standing.series)
 
 
-@own.on("GET /trials", "read", "Trials, the newest first, for the page", _TRIALS, 404, 422)
+@own.on("GET /trials", "read", {"trials": [], "next": None}, 404, 422)
 async def trials(
     request: StrictRequest,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
@@ -610,37 +602,44 @@ async def trials(
         int | None, Query(description="Only those with smaller numbers.", ge=0, le=LARGEST)
     ] = None,
 ) -> Response:
-    """Return a page of trials; ``next`` is what to give as ``before`` for the next page."""
+    """Trials, the newest first, for the page.
+
+    ``next`` is what to give as ``before`` for the next page.
+    """
     how: Any = {"states": state or (), "arm": arm, "text": text, "before": before}
     return await _from_log(request, lambda standing: standing.find_trials(**how))
 
 
-@own.on("GET /score", "read", "The score card in words, for the page", _SCORE, 404)
+@own.on("GET /score", "read", _EXAMPLE, 404)
 async def score(request: StrictRequest) -> Response:
-    """Return what deploying would earn as of an event, which may not be the last."""
+    """The score card in words, for the page.
+
+    As of an event, which may not be the last.
+    """
     return await _from_belief(request, Belief.score)
 
 
-@own.on("GET /columns", "read", "What contexts look like, for the page", _KNOWN, 404)
+@own.on("GET /columns", "read", _EXAMPLE, 404)
 async def columns(request: StrictRequest) -> Response:
-    """Return the columns of contexts, their values, and the most typical context."""
+    """What contexts look like, for the page."""
     return await _from_belief(request, Belief.columns)
 
 
-@own.on(
-    "POST /along", "read", "What is believed along a column, for the page", _ALONG, *(400, 404, 422)
-)
+@own.on("POST /along", "read", _EXAMPLE, 400, 404, 422)
 async def along(request: StrictRequest, body: Along) -> Response:
-    """Return every arm's mean and interval along one column."""
-    bodies.check_size(request, body.at)
+    """What is believed along a column, for the page."""
+    check_size(request, body.at)
     at = read_json(body.at, "at")
     return await _from_belief(request, lambda belief: belief.course(body.column, at))
 
 
-@own.on("POST /why", "read", "Why an arm is answered, for the page", _WHY, *(400, 404, 422))
+@own.on("POST /why", "read", _EXAMPLE, 400, 404, 422)
 async def why(request: StrictRequest, body: Why) -> Response:
-    """Return the arms at a context, best first, and what makes the difference."""
-    bodies.check_size(request, body.context)
+    """Why an arm is answered, for the page.
+
+    The arms at a context, best first, and what makes the difference.
+    """
+    check_size(request, body.context)
     belief = await request.service.beliefs.of(request.campaign)
     context = read_json(body.context, "context")
     against = None if body.against is None else read_label(body.against, "against")
@@ -661,12 +660,14 @@ async def why(request: StrictRequest, body: Why) -> Response:
 @own.on(
     "GET /events",
     "read",
-    "Server-sent events: the number of the last event, whenever it changes",
     'event: log\ndata: {"event": 26}',
     404,
 )
 async def events(request: StrictRequest) -> Response:
-    """Return a stream that ends when the service stops or the token is revoked."""
+    """Server-sent events: the number of the last event, whenever it changes.
+
+    The stream ends when the service stops or the token is revoked.
+    """
     service, caller, campaign = request.service, request.caller, request.campaign
 
     async def check() -> None:
@@ -675,24 +676,23 @@ async def events(request: StrictRequest) -> Response:
 
     request.allow_time(None)
     stream = await service.listening.listen(campaign, check)
-    at_once = {"X-Accel-Buffering": "no"}  # so that nginx does not collect them
+    at_once = {"X-Accel-Buffering": "no"}  # for nginx
     return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
 
 
 class Listening:
-    """Sends the number of the last event to listeners, who share the reads of a log."""
+    """Sends listeners the number of the last event; they share reads of a log."""
 
     def __init__(self, standings: Standings, stopping: Callable[[], bool]) -> None:
         self._standings = standings
         self._stopping = stopping
         self._listeners = 0
         self._reading = asyncio.Lock()
-        self._known: dict[str, tuple[float, int]] = {}  # when read, and the last event
+        self._known: dict[str, tuple[float, int]] = {}
 
     async def listen(
         self, campaign: str, check: Callable[[], Awaitable[Any]]
     ) -> AsyncGenerator[str, None]:
-        """Return a stream for one listener, which ends when ``check`` raises."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
         if self._listeners >= LISTENERS:
             raise busy(f"{LISTENERS} pages listen already")
@@ -710,7 +710,7 @@ class Listening:
                 if event != said or time.monotonic() >= at + HEARTBEAT:
                     try:
                         await check()
-                    except Exception:  # the token was revoked; the next request says so
+                    except Exception:  # the token was revoked
                         return
                     new = f'event: log\ndata: {{"event": {event}}}\n\n'
                     yield ": nothing new\n\n" if event == said else new

@@ -1,4 +1,4 @@
-"""The routes about campaigns, their trials and their policies."""
+"""The routes about campaigns, their trials and their policies, and what their requests may say."""
 
 from __future__ import annotations
 
@@ -10,32 +10,306 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, Query, Response
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
+from contextgap.base.components import UnknownComponentError, build
 from contextgap.base.labels import encode_label
+from contextgap.base.names import is_path
 from contextgap.insight.watch import Watch
-from contextgap.learner import StoppingRule
+from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
-from contextgap.team.campaign import Campaign, codec
-from contextgap.team.campaign.progress import encode_goal
+from contextgap.team.campaign import Campaign, values
 from contextgap.team.campaign.store import LARGEST
-from contextgap.team.service import bodies
-from contextgap.team.service.access import RefusedError
-from contextgap.team.service.routing import (
-    CampaignName,
+from contextgap.team.campaign.values import encode_goal, read_label
+from contextgap.team.service.access import (
+    UNKNOWN_FIELD,
     DirectRoute,
     PolicyName,
+    RefusedError,
     Router,
     StrictRequest,
     TrialNumber,
-    describe,
     json_answer,
 )
+
+_SETTINGS = [name for name in signature(Learner).parameters if name != "arms"]
+_CELL: dict[str, Any] = {
+    "description": "A number, text, true or false; null if missing; a date as {date: ...}.",
+    "anyOf": [
+        {"type": "number"},
+        {"type": "string"},
+        {"type": "boolean"},
+        {"type": "null"},
+        {"type": "object", "properties": {"date": {"type": "string", "format": "date"}}},
+        {"type": "object", "properties": {"time": {"type": "string", "format": "date-time"}}},
+    ],
+}
+
+
+def _or_several(one: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+_NAMED = {"type": "object", "additionalProperties": _CELL}
+_ROW = {"type": "array", "items": _CELL}
+_ONE = {"anyOf": [_NAMED, _ROW]}
+_NAMES = {"type": "array", "items": {"type": "string"}}
+_CELLS = {
+    "type": "object",
+    "required": ["columns", "rows"],
+    "properties": {"columns": _NAMES, "rows": {"type": "array", "items": _ROW}, "levels": _NAMES},
+}
+_TABLE = {"type": "object", "required": ["table"], "properties": {"table": _CELLS}}
+_SEVERAL = {"anyOf": [{"type": "array", "items": _ONE}, _TABLE]}
+_LABEL = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]}
+_LABELS = {"type": "array", "items": _LABEL}
+
+# Read by the campaign, whose errors say more than a schema's.
+OneContext = Annotated[Any, WithJsonSchema(_ONE)]
+Contexts = Annotated[Any, WithJsonSchema({"anyOf": [*_ONE["anyOf"], *_SEVERAL["anyOf"]]})]
+Table = Annotated[Any, WithJsonSchema(_SEVERAL)]
+Label = Annotated[Any, WithJsonSchema(_LABEL)]
+Labels = Annotated[Any, WithJsonSchema(_LABELS)]
+Eligible = Annotated[Any, WithJsonSchema(_or_several(_LABELS))]
+Tried = Annotated[Any, WithJsonSchema(_or_several(_LABEL))]
+Trials = Annotated[Any, WithJsonSchema(_or_several({"type": "integer"}))]
+Numbers = Annotated[Any, WithJsonSchema(_or_several({"type": "number"}))]
+Flags = Annotated[Any, WithJsonSchema(_or_several({"type": "boolean"}))]
+Lease = Annotated[
+    float | Literal["ever"],
+    Field(description='Seconds that a pick counts as pending, or "ever".'),
+]
+Key = Annotated[
+    str | None,
+    Field(description="Names the request: sent again with the same key, nothing happens again."),
+]
+
+
+class Body(BaseModel):
+    """A request; other fields than these are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, content: Any) -> Any:
+        fields = cls.model_fields
+        for name in content if isinstance(content, dict) else ():
+            if name not in fields:
+                said = {"field": name, "fields": ", ".join(fields)}
+                raise PydanticCustomError(
+                    UNKNOWN_FIELD, "is not a field of this request; its fields are {fields}", said
+                )
+        return content
+
+
+class Keyed(Body):
+    key: Key = None
+
+
+class Ask(Keyed):
+    contexts: Contexts = Field(None, description="One context, or several as a batch.")
+    pool: Table = Field(None, description="Instead: contexts one of which may be chosen.")
+    arms: Eligible = Field(None, description="The eligible arms; all by default.")
+    once: bool = Field(False, description="From a pool: never a context and an arm again.")
+    lease: Lease | None = None
+
+
+class Tell(Keyed):
+    trial: Trials = Field(None, description="The trial's number, or several.")
+    reward: Numbers = Field(None, description="The reward, or one for each.")
+    contexts: Contexts = Field(None, description="For outside data: where it was tried.")
+    arms: Tried = Field(None, description="For outside data: what was tried.")
+    eligible: Eligible = Field(None, description="For outside data: what could have been tried.")
+    noise: Numbers = Field(None, description="The standard error of the reward, or one for each.")
+    cost: Numbers = Field(None, description="What the trial cost, or one for each.")
+    censored: Flags = Field(
+        None,
+        description="Whether the true reward is at most, or the true cost at least, the given one.",
+    )
+
+
+class Retract(Keyed):
+    why: str = Field(description="The reason, for those who read the log.")
+
+
+class Correct(Retract):
+    reward: Annotated[Any, WithJsonSchema({"type": "number"})] = Field(
+        description="The right reward."
+    )
+
+
+class Recommend(Body):
+    contexts: Contexts = Field(description="One context, or several.")
+    arms: Eligible = Field(None, description="The eligible arms; all by default.")
+
+
+class Audit(Body):
+    contexts: Contexts = Field(description="Contexts that the policy met recently.")
+    k: int = Field(20, description="How many rows to draw.", ge=1, le=10_000)
+    against: bool = Field(False, description="Whether to measure the best single arm, too.")
+
+
+class Audited(Body):
+    contexts: Contexts = Field(description="Where they were measured.")
+    arms: list[Label] = Field(description="The arm of each.")
+    rewards: list[float] = Field(description="What each gave.")
+    weights: list[float] | None = Field(None, description="Those of the audit.")
+
+
+class Freeze(Keyed):
+    name: str = Field(description="The policy's name, new in this campaign.")
+    fallback: Label = Field(
+        None, description="A safe arm, for contexts where regret bounds are too large."
+    )
+    tolerance: float | None = Field(None, description="The largest bound it is not for.")
+
+
+class Tune(Keyed):
+    criterion: str = Field("evidence", description='"evidence" or "loo".')
+
+
+class AddArm(Keyed):
+    arm: Label = Field(description="A new label.")
+    features: OneContext = Field(None, description="Its features, where arms have them.")
+    cost: float | None = Field(None, description="What a trial costs, where that is known of arms.")
+
+
+class RemoveArm(Keyed):
+    arm: Label = Field(description="One of the arms.")
+
+
+class Goal(Body):
+    """When exploring may end."""
+
+    tolerance: float
+    share: float = 0.95
+    reference: Table = Field(description="Contexts like those to deploy on.")
+
+
+class Create(Keyed):
+    name: str = Field(description="A name for the campaign.")
+    arms: Annotated[Any, WithJsonSchema({"anyOf": [_LABELS, {"type": "integer"}]})] = Field(
+        description="The arms to choose from, or how many."
+    )
+    goal: Goal | None = None
+    lease: Lease = 604_800.0
+    settings: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Settings of Learner: method, seed, reward, kernel and so on; parts such as "
+        'kernels by their fields: {"type": "Gaussian", "bandwidth": 0.5}.',
+    )
+
+
+def check_size(request: StrictRequest, *given: Any) -> int:
+    """Return how many contexts a request has, taken from the caller's; raise if too many."""
+    most, count = request.service.settings, 0
+    for value in given:
+        if value is None:
+            continue
+        rows, cells = _size(value)
+        if rows > most.rows:
+            raise RefusedError(
+                413, f"a request may have {most.rows} contexts, got {rows}; send several"
+            )
+        if cells > most.columns:
+            raise RefusedError(413, f"a context may have {most.columns} cells, got {cells}")
+        count += rows
+    request.service.rows_rate.take(request.caller.name, count)
+    return count
+
+
+def _size(value: Any) -> tuple[int, int]:
+    if type(value) is dict and type(value.get("table")) is dict:
+        columns, rows = (value["table"].get(part) for part in ("columns", "rows"))
+        count, cells = _size(rows) if type(rows) is list else (1, 1)
+        return count, max(cells, len(columns) if type(columns) is list else 1)
+    if type(value) is list:
+        inside = [len(row) for row in value if type(row) in (list, dict)]
+        return (len(value), max(inside)) if inside else (1, len(value))
+    return 1, len(value) if type(value) is dict else 1
+
+
+def check_arms(request: StrictRequest, count: int) -> None:
+    most = request.service.settings.arms
+    if count > most:
+        raise RefusedError(413, f"a campaign may have {most} arms, got {count}")
+
+
+def read_lease(lease: float | str | None) -> float | None:
+    return math.inf if lease == "ever" else lease  # type: ignore[return-value]  # text is "ever"
+
+
+def read_eligible_labels(arms: Any, called: str = "arms") -> Any:
+    if arms is None:
+        return None
+    if not isinstance(arms, list):
+        raise TypeError(f"{called} must be a list of labels, got {arms!r}")
+    return [
+        [read_label(label, called) for label in entry]
+        if isinstance(entry, list)
+        else read_label(entry, called)
+        for entry in arms
+    ]
+
+
+def read_tried(arms: Any) -> Any:
+    if isinstance(arms, list):
+        return [read_label(label, "arms") for label in arms]
+    return None if arms is None else read_label(arms, "arms")
+
+
+def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(settings)
+    for name in found:
+        if name not in _SETTINGS:
+            raise ValueError(f"settings must be among {_SETTINGS}, got {name!r}")
+    if isinstance(found.get("method"), str) and is_path(found["method"]):
+        raise ValueError(
+            f"method must be a name from METHODS, got {found['method']!r}: what a request names is "
+            "not imported"
+        )
+    for name in ("kernel", "width", "method"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = _built(name, found[name])
+    if isinstance(found.get("columns"), Mapping):
+        kinds = found["columns"].items()
+        found["columns"] = {n: _built(n, k) if isinstance(k, Mapping) else k for n, k in kinds}
+    features = found.get("features")
+    if isinstance(features, Mapping) and "table" not in features:
+        found["features"] = {label: read_json(row) for label, row in features.items()}
+    elif features is not None:
+        read = read_json(features, "features")
+        found["features"] = list(read) if isinstance(features, list) else read
+    return found
+
+
+def tables_of(settings: Mapping[str, Any]) -> list[Any]:
+    """Return the parts of settings that have a size."""
+    features, columns = settings.get("features"), settings.get("columns")
+    by_arm = isinstance(features, Mapping) and "table" not in features
+    return [list(features.values()) if by_arm else features, columns]  # type: ignore[union-attr]  # a mapping
+
+
+def _built(name: str, description: Mapping[str, Any]) -> Any:
+    try:
+        return build(description)
+    except UnknownComponentError:
+        kind = description.get("type")
+        raise ValueError(f"{name} has the type {kind!r}, which this service does not know") from (
+            None
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{name} cannot be made of {dict(description)!r}: {error}") from None
+
 
 T = TypeVar("T")
 router = Router("/v1/campaigns")
@@ -43,16 +317,16 @@ most_used = Router("/v1/campaigns", DirectRoute)
 own = Router("/v1/campaigns/{campaign}", among=router)
 frozen = Router("/v1/campaigns/{campaign}/policies/{policy}", among=router)
 direct = Router("/v1/campaigns/{campaign}", DirectRoute, most_used)
-_FEW_RECOMMENDED = 16  # contexts, up to which a thread would take longer to begin than answering
+_FEW_RECOMMENDED = 16  # contexts answered without a thread
 _FEW = 64  # contexts, up to which an ask or a tell is brief
-_SURELY = 0.2  # of the deadline, up to which the last ask says that the next one is in time
-_PROBES = 8, 32  # contexts asked for to see how long an ask takes
-_TUNING = 20  # times as long as other requests a tuning may take
-_PAGE, _MOST = 1000, 10_000  # trials in one answer, if not said otherwise and at most
+_SURELY = 0.2  # of the deadline: the next ask is in time if the last one was in this
+_PROBES = 8, 32  # contexts asked for to see how long that takes
+_TUNING = 20  # times as long as other requests
+_PAGE, _MOST = 1000, 10_000  # trials in one answer, usually and at most
 
 _CHANGE = 400, 404, 409, 422  # how a change may be refused
 _ENTRY = *_CHANGE, 413  # where it has contexts
-_ASKED = 400, 404, 413, 422  # and how a question with contexts may be
+_ASKED = 400, 404, 413, 422  # how a question may be
 _BYTES = "the file's bytes"
 _FROZEN = {
     "name": "first flight",
@@ -104,25 +378,27 @@ _STATUS = {
 @own.on(
     "POST /recommend",
     "read",
-    "The arm to deploy, given what is known now",
     {"arm": "hull"},
     *_ASKED,
 )
-async def recommend(request: StrictRequest, body: bodies.Recommend) -> Response:
-    """Return {"arm": ...}, or {"arms": [...]} for several contexts."""
+async def recommend(request: StrictRequest, body: Recommend) -> Response:
+    """The arm to deploy, given what is known now.
+
+    Answers {"arm": ...}, or {"arms": [...]} for several contexts.
+    """
 
     def read() -> tuple[Any, Any]:
-        bodies.check_size(request, body.contexts)
-        return read_json(body.contexts), bodies.read_eligible_labels(body.arms)
+        check_size(request, body.contexts)
+        return read_json(body.contexts), read_eligible_labels(body.arms)
 
     contexts, arms = await request.read(read)
     return await request.answer(lambda c: _labels_json(c.recommend(contexts, arms=arms)))
 
 
-@own.on("POST /policies", "freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
-async def freeze(request: StrictRequest, body: bodies.Freeze) -> Response:
-    """Freeze the current decision rule, and keep it under a name."""
-    fallback = None if body.fallback is None else codec.read_label(body.fallback, "fallback")
+@own.on("POST /policies", "freeze", _FROZEN, *_CHANGE, status=201)
+async def freeze(request: StrictRequest, body: Freeze) -> Response:
+    """Freeze a policy."""
+    fallback = None if body.fallback is None else values.read_label(body.fallback, "fallback")
 
     def call(found: Campaign) -> Any:
         found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=body.key)
@@ -131,9 +407,9 @@ async def freeze(request: StrictRequest, body: bodies.Freeze) -> Response:
     return json_answer(await request.hosting.run(request.campaign, call), 201)
 
 
-@own.on("GET /policies", "read", "All frozen policies", {"policies": [_FROZEN]}, 404)
+@own.on("GET /policies", "read", {"policies": [_FROZEN]}, 404)
 async def policies(request: StrictRequest) -> Response:
-    """Return what is known of all frozen policies, and which trials they rest on in error."""
+    """All frozen policies."""
     return await request.answer(lambda c: {"policies": [vars(each) for each in c.policies()]})
 
 
@@ -144,92 +420,85 @@ async def _frozen_policy(request: StrictRequest, policy: PolicyName) -> Policy:
 Frozen = Annotated[Policy, Depends(_frozen_policy)]
 
 
-@frozen.on("GET /card", "read", "How good a policy is", {"card": {"rewards": 12}}, 404)
+@frozen.on("GET /card", "read", {"card": {"rewards": 12}}, 404)
 async def card(found: Frozen) -> Response:
-    """Return a policy's score card."""
+    """How good a policy is."""
     return json_answer({"card": found.card.describe()})
 
 
-@frozen.on("GET /cgap", "read", "A policy as a .cgap file", _BYTES, 404)
+@frozen.on("GET /cgap", "read", _BYTES, 404)
 async def cgap(request: StrictRequest, found: Frozen) -> Response:
-    """Return a policy's file, for Policy.load."""
-    return await _download(request, "cgap", codec.to_bytes, found)
+    """A policy as a .cgap file."""
+    return await _download(request, "cgap", values.to_bytes, found)
 
 
-@frozen.on("GET /onnx", "read", "A policy as an ONNX graph", _BYTES, 404, 422)
+@frozen.on("GET /onnx", "read", _BYTES, 404, 422)
 async def onnx(request: StrictRequest, found: Frozen) -> Response:
-    """Return a policy as an ONNX graph."""
+    """A policy as an ONNX graph."""
     return await _download(request, "onnx", _as_onnx, found)
 
 
-@frozen.on("GET /c", "read", "A policy as C99, in a zip file", _BYTES, 404, 422)
+@frozen.on("GET /c", "read", _BYTES, 404, 422)
 async def c_source(
     request: StrictRequest,
     found: Frozen,
     float32: Annotated[bool, Query(description="Use float instead of double.")] = False,
 ) -> Response:
-    """Return a policy as C source, with a self-test."""
+    """A policy as C99, in a zip file."""
     return await _download(request, "zip", lambda p: _as_c(p, float32=float32), found)
 
 
-@frozen.on("GET /rebuilt", "read", "A policy made again from the log, as a .cgap file", _BYTES, 404)
+@frozen.on("GET /rebuilt", "read", _BYTES, 404)
 async def rebuilt(request: StrictRequest, policy: PolicyName) -> Response:
-    """Return a policy made again from the log alone; it takes as long as the log is."""
+    """A policy made again from the log, as a .cgap file.
+
+    It takes as long as the log is.
+    """
     made = await request.hosting.beside(
-        request.campaign, lambda c: codec.to_bytes(c.rebuild(policy))
+        request.campaign, lambda c: values.to_bytes(c.rebuild(policy))
     )
     return await _download(request, "cgap", bytes, made)
 
 
-@most_used.post(
-    "/{campaign}/policies/{policy}/recommend",
-    **describe(
-        "read", "The arm to deploy, by a frozen policy", {"arm": "hull"}, 400, 404, 413, 422
-    ),
+@direct.on(
+    "POST /policies/{policy}/recommend",
+    "read",
+    {"arm": "hull"},
+    *_ASKED,
 )
-async def recommend_by(
-    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: bodies.Recommend
-) -> Response:
-    """Answer a request for recommendations, from memory if the policy was used before."""
-    found = await request.hosting.policy(campaign, policy)
-
-    watch = request.hosting.watches.get((campaign, policy))
+async def recommend_by(request: StrictRequest, policy: PolicyName, body: Recommend) -> Response:
+    """The arm to deploy, by a frozen policy."""
+    found = await request.hosting.policy(request.campaign, policy)
+    watch = request.hosting.watches.get((request.campaign, policy))
 
     def recommend() -> Response:
-        contexts, arms = read_json(body.contexts), bodies.read_eligible_labels(body.arms)
+        contexts, arms = read_json(body.contexts), read_eligible_labels(body.arms)
         if watch is not None:
             return json_answer(_labels_json(watch.see(contexts, eligible=arms)))
         return json_answer(_labels_json(found.recommend(contexts, arms=arms)))
 
-    few = bodies.check_size(request, body.contexts) <= _FEW_RECOMMENDED
-    if few and watch is None:  # which somebody else may be busy with
+    few = check_size(request, body.contexts) <= _FEW_RECOMMENDED
+    if few and watch is None:  # it may be busy
         return recommend()
     return await asyncio.to_thread(recommend)
 
 
-@router.get(
-    "/{campaign}/policies/{policy}/watch",
-    **describe("read", "What a frozen policy meets; begins a watch", _WATCHED, 404, 422),
-)
-async def watch(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
-    """Return the report of the watch, which sees what the policy is asked from the first call on.
+@frozen.on("GET /watch", "read", _WATCHED, 404, 422)
+async def watch(request: StrictRequest, policy: PolicyName) -> Response:
+    """What a frozen policy meets; begins a watch.
 
-    It goes on after a restart. A kill loses at most 1000 of its rows, and no audit.
+    The watch sees what the policy is asked from the first call on. It goes on after a restart. A
+    kill loses at most 1000 of its rows, and no audit.
     """
-    found = (await request.hosting.watch(campaign, policy)).watch
+    found = (await request.hosting.watch(request.campaign, policy)).watch
     return json_answer(await asyncio.to_thread(_watch_json, found))
 
 
-@router.post(
-    "/{campaign}/policies/{policy}/watch/audit",
-    **describe("read", "Which rows to measure", _AUDIT, 400, 404, 413, 422),
-)
-async def audit(
-    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: bodies.Audit
-) -> Response:
-    """Draw rows to measure: those with most regret in doubt, and some at random."""
-    bodies.check_size(request, body.contexts)
-    found = await request.hosting.watch(campaign, policy)
+@frozen.on("POST /watch/audit", "read", _AUDIT, *_ASKED)
+async def audit(request: StrictRequest, policy: PolicyName, body: Audit) -> Response:
+    """Which rows to measure."""
+    check_size(request, body.contexts)
+    found = await request.hosting.watch(request.campaign, policy)
 
     def call(watch: Watch) -> dict[str, Any]:
         drawn = watch.audit(read_json(body.contexts), body.k, against=body.against)
@@ -239,19 +508,14 @@ async def audit(
     return json_answer(await asyncio.to_thread(found.change, call))
 
 
-@router.post(
-    "/{campaign}/policies/{policy}/watch/tell",
-    **describe("explore", "Tell what audits gave", _WATCHED, 400, 404, 413, 422),
-)
-async def audited(
-    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: bodies.Audited
-) -> Response:
-    """Take in rewards measured in deployment, and return the report."""
-    bodies.check_size(request, body.contexts)
-    found = await request.hosting.watch(campaign, policy)
+@frozen.on("POST /watch/tell", "explore", _WATCHED, *_ASKED)
+async def audited(request: StrictRequest, policy: PolicyName, body: Audited) -> Response:
+    """Tell what audits gave."""
+    check_size(request, body.contexts)
+    found = await request.hosting.watch(request.campaign, policy)
 
     def call(watch: Watch) -> dict[str, Any]:
-        arms = bodies.read_tried(body.arms)
+        arms = read_tried(body.arms)
         watch.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
         return _watch_json(watch)
 
@@ -273,7 +537,6 @@ def _labels_json(found: Any) -> dict[str, Any]:
 async def _download(
     request: StrictRequest, ending: str, make: Callable[[T], bytes], thing: T
 ) -> Response:
-    """Answer with a policy's file, which is made in a thread."""
     content = await asyncio.to_thread(make, thing)
     name = quote(request.path_params["policy"], safe="")
     how = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}.{ending}"}
@@ -297,19 +560,22 @@ def _as_c(policy: Policy, *, float32: bool) -> bytes:
     return file.getvalue()
 
 
-@direct.on("POST /ask", "explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY)
-async def ask(request: StrictRequest, body: bodies.Ask) -> Response:
-    """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
+@direct.on("POST /ask", "explore", {"trial": _TRIAL}, *_ENTRY)
+async def ask(request: StrictRequest, body: Ask) -> Response:
+    """Ask for an arm to try.
+
+    Answers {"trial": ...}, or {"trials": [...]} for several contexts.
+    """
     hosting, campaign = request.hosting, request.campaign
     deadline = request.service.settings.deadline
 
     def read() -> tuple[int, dict[str, Any]]:
-        return bodies.check_size(request, body.contexts, body.pool), {
+        return check_size(request, body.contexts, body.pool), {
             "contexts": read_json(body.contexts),
             "pool": read_json(body.pool, "pool"),
-            "arms": bodies.read_eligible_labels(body.arms),
+            "arms": read_eligible_labels(body.arms),
             "once": body.once,
-            "lease": bodies.read_lease(body.lease),
+            "lease": read_lease(body.lease),
             "key": body.key,
         }
 
@@ -332,10 +598,7 @@ async def ask(request: StrictRequest, body: bodies.Ask) -> Response:
 
 
 def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
-    """Raise if an ask would take longer than a request may.
-
-    A copy of the learner is asked for a few contexts, and for some more, to see what each takes.
-    """
+    """Raise if an ask would take too long, by asking a copy for few contexts."""
     seconds = []
     given = "contexts" if how["pool"] is None else "pool"
     for few in _PROBES:
@@ -358,18 +621,20 @@ def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadli
 @direct.on(
     "POST /tell",
     "explore",
-    "Tell the reward of a trial, or of outside data",
     {"trial": _TOLD},
     *_ENTRY,
 )
-async def tell(request: StrictRequest, body: bodies.Tell) -> Response:
-    """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
+async def tell(request: StrictRequest, body: Tell) -> Response:
+    """Tell the reward of a trial, or of outside data.
+
+    Answers {"trial": ...}, or {"trials": [...]} for several.
+    """
 
     def read() -> tuple[int, dict[str, Any]]:
-        return bodies.check_size(request, body.contexts), {
+        return check_size(request, body.contexts), {
             "contexts": read_json(body.contexts),
-            "arms": bodies.read_tried(body.arms),
-            "eligible": bodies.read_eligible_labels(body.eligible, "eligible"),
+            "arms": read_tried(body.arms),
+            "eligible": read_eligible_labels(body.eligible, "eligible"),
             "key": body.key,
             "noise": body.noise,
             "censored": body.censored,
@@ -384,11 +649,11 @@ async def tell(request: StrictRequest, body: bodies.Tell) -> Response:
 
 def _trials_json(found: Any) -> dict[str, Any]:
     if isinstance(found, list):
-        return {"trials": [codec.trial_json(trial) for trial in found]}
-    return {"trial": codec.trial_json(found)}
+        return {"trials": [values.trial_json(trial) for trial in found]}
+    return {"trial": values.trial_json(found)}
 
 
-@own.on("GET /trials", "read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422)
+@own.on("GET /trials", "read", {"trials": [_TRIAL], "next": None}, 404, 422)
 async def trials(
     request: StrictRequest,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
@@ -397,69 +662,80 @@ async def trials(
     ] = 0,
     most: Annotated[int, Query(description="At most so many.", ge=1, le=_MOST)] = _PAGE,
 ) -> Response:
-    """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
+    """List trials.
+
+    In the order of their numbers; ``next`` is what to give as ``after`` for more.
+    """
 
     def call(found: Campaign) -> Any:
-        page = [codec.trial_json(each) for each in found.find_trials(state, after=after, most=most)]
+        page = [
+            values.trial_json(each) for each in found.find_trials(state, after=after, most=most)
+        ]
         return {"trials": page, "next": page[-1]["id"] if len(page) == most else None}
 
     return await request.answer(call)
 
 
-@own.on("GET /trials/{trial}", "read", "One trial", {"trial": _TRIAL}, 404, 422)
+@own.on("GET /trials/{trial}", "read", {"trial": _TRIAL}, 404, 422)
 async def trial(request: StrictRequest, trial: TrialNumber) -> Response:
-    """Return one trial."""
+    """One trial."""
     return await request.answer(lambda c: _trials_json(c.trial(trial)))
 
 
-@own.on("POST /trials/{trial}/cancel", "explore", "Take back an open trial", _CANCELLED, *_CHANGE)
-async def cancel(request: StrictRequest, trial: TrialNumber, body: bodies.Keyed) -> Response:
-    """Take back an open trial, which will not be tried."""
+@own.on("POST /trials/{trial}/cancel", "explore", _CANCELLED, *_CHANGE)
+async def cancel(request: StrictRequest, trial: TrialNumber, body: Keyed) -> Response:
+    """Take back an open trial."""
     return await request.answer(lambda c: _trials_json(c.cancel(trial, key=body.key)), brief=True)
 
 
-@own.on("POST /trials/{trial}/retract", "explore", "Take a reward back", _RECALL, *_CHANGE)
-async def retract(request: StrictRequest, trial: TrialNumber, body: bodies.Retract) -> Response:
-    """Take a reward back, and say which frozen policies rest on it."""
+@own.on("POST /trials/{trial}/retract", "explore", _RECALL, *_CHANGE)
+async def retract(request: StrictRequest, trial: TrialNumber, body: Retract) -> Response:
+    """Take a reward back.
+
+    Says which frozen policies rest on it.
+    """
     return await request.answer(lambda c: asdict(c.retract(trial, body.why, key=body.key)))
 
 
-@own.on("POST /trials/{trial}/correct", "explore", "Replace a reward", _RECALL, *_CHANGE)
-async def correct(request: StrictRequest, trial: TrialNumber, body: bodies.Correct) -> Response:
-    """Replace a reward by the right one, and say which frozen policies rest on it."""
+@own.on("POST /trials/{trial}/correct", "explore", _RECALL, *_CHANGE)
+async def correct(request: StrictRequest, trial: TrialNumber, body: Correct) -> Response:
+    """Replace a reward.
+
+    Says which frozen policies rest on it.
+    """
     return await request.answer(
         lambda c: asdict(c.correct(trial, body.reward, body.why, key=body.key))
     )
 
 
-@router.on("GET ", "read", "The names of all campaigns", {"campaigns": ["sensors"]})
+@router.on("GET ", "read", {"campaigns": ["sensors"]})
 async def names(request: StrictRequest) -> Response:
-    """Return the names of all campaigns that the token may see."""
+    """The names of all campaigns."""
     found = await request.hosting.names()
     return json_answer({"campaigns": [*filter(request.caller.may_see, found)]})
 
 
-@router.on("POST ", "admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201)
-async def create(request: StrictRequest, body: bodies.Create) -> Response:
+@router.on("POST ", "admin", _ABOUT, 400, 409, 413, 422, status=201)
+async def create(request: StrictRequest, body: Create) -> Response:
     """Begin a campaign."""
     service = request.service
 
     def read() -> dict[str, Any]:
         several = isinstance(body.arms, list)
         count = len(body.arms) if several else body.arms
-        bodies.check_arms(request, count if isinstance(count, int) else 0)
+        check_arms(request, count if isinstance(count, int) else 0)
         goal, stop = body.goal, None
         reference = None if goal is None else goal.reference
-        bodies.check_size(request, reference, *bodies.tables_of(body.settings))
+        check_size(request, reference, *tables_of(body.settings))
         if goal is not None:
             contexts = read_json(reference, "reference")
             stop = StoppingRule(goal.tolerance, share=goal.share, reference=contexts)
         return {
-            "arms": bodies.read_tried(body.arms) if several else body.arms,
+            "arms": read_tried(body.arms) if several else body.arms,
             "goal": stop,
-            "lease": bodies.read_lease(body.lease),
+            "lease": read_lease(body.lease),
             "key": body.key,
-            **bodies.read_settings(body.settings),
+            **read_settings(body.settings),
         }
 
     how = await request.read(read)
@@ -468,54 +744,57 @@ async def create(request: StrictRequest, body: bodies.Create) -> Response:
     return json_answer(await service.hosting.run(body.name, _about), 201)
 
 
-@own.on("GET ", "read", "A campaign's name, arms and goal", _ABOUT, 404)
+@own.on("GET ", "read", _ABOUT, 404)
 async def about(request: StrictRequest) -> Response:
-    """Return what a campaign is about."""
+    """A campaign's name, arms and goal."""
     return await request.answer(_about)
 
 
-@own.on("GET /status", "read", "How a campaign stands", _STATUS, 404)
+@own.on("GET /status", "read", _STATUS, 404)
 async def status(
     request: StrictRequest,
     fresh: Annotated[
         bool, Query(description="Whether to compute the settled share and the score now.")
     ] = True,
 ) -> Response:
-    """Return how a campaign stands; looked_after says after which event that was computed."""
+    """How a campaign stands.
+
+    looked_after says after which event that was computed.
+    """
 
     def call(found: Campaign) -> Any:
         standing = found.status(fresh=fresh)
         counts = [{"arm": encode_label(a), "count": n} for a, n in standing.rewards.items()]
-        return {**standing.describe(), "rewards": counts}  # arms keep their types
+        return {**standing.describe(), "rewards": counts}
 
     return await request.answer(call)
 
 
-@own.on("GET /arms", "read", "The arms to choose from", {"arms": _ARMS}, 404)
+@own.on("GET /arms", "read", {"arms": _ARMS}, 404)
 async def arms(request: StrictRequest) -> Response:
-    """Return the arms to choose from."""
+    """The arms to choose from."""
     return await request.answer(_arms)
 
 
-@own.on("POST /arms/add", "admin", "Add an arm", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
-async def add_arm(request: StrictRequest, body: bodies.AddArm) -> Response:
+@own.on("POST /arms/add", "admin", {"arms": [*_ARMS, "tail"]}, *_CHANGE)
+async def add_arm(request: StrictRequest, body: AddArm) -> Response:
     """Add an arm."""
-    label = codec.read_label(body.arm)
-    bodies.check_size(request, body.features)
+    label = values.read_label(body.arm)
+    check_size(request, body.features)
     features = read_json(body.features, "features")
 
     def call(found: Campaign) -> Any:
-        bodies.check_arms(request, len(found.arms) + 1)
+        check_arms(request, len(found.arms) + 1)
         found.add_arm(label, features, cost=body.cost, key=body.key)
         return _arms(found)
 
     return await request.answer(call)
 
 
-@own.on("POST /arms/remove", "admin", "Never choose an arm again", {"arms": _ARMS[:2]}, *_CHANGE)
-async def remove_arm(request: StrictRequest, body: bodies.RemoveArm) -> Response:
+@own.on("POST /arms/remove", "admin", {"arms": _ARMS[:2]}, *_CHANGE)
+async def remove_arm(request: StrictRequest, body: RemoveArm) -> Response:
     """Never choose an arm again."""
-    label = codec.read_label(body.arm)
+    label = values.read_label(body.arm)
 
     def call(found: Campaign) -> Any:
         found.remove_arm(label, key=body.key)
@@ -527,21 +806,20 @@ async def remove_arm(request: StrictRequest, body: bodies.RemoveArm) -> Response
 @own.on(
     "POST /tune",
     "admin",
-    "Learn the hyperparameters again from all rewards",
     {"tuned": True},
     *_CHANGE,
 )
-async def tune(request: StrictRequest, body: bodies.Tune) -> Response:
-    """Learn the hyperparameters again."""
+async def tune(request: StrictRequest, body: Tune) -> Response:
+    """Learn the hyperparameters again from all rewards."""
     request.allow_time(_TUNING)
     await request.hosting.run(request.campaign, lambda c: c.tune(body.criterion, key=body.key))
     return json_answer({"tuned": True})
 
 
-@own.on("GET /learner", "read", "A copy of the learner, as a .cgap file", _BYTES, 404)
+@own.on("GET /learner", "read", _BYTES, 404)
 async def learner(request: StrictRequest) -> Response:
-    """Return a copy of the learner."""
-    content = await request.hosting.run(request.campaign, lambda c: codec.to_bytes(c.learner()))
+    """A copy of the learner, as a .cgap file."""
+    content = await request.hosting.run(request.campaign, lambda c: values.to_bytes(c.learner()))
     return Response(content, media_type="application/octet-stream")
 
 

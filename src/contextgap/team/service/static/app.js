@@ -1,5 +1,4 @@
-// The page: which campaign is shown, in which colours, when each part is fetched again; and its parts:
-// what is believed along a column and at a context, policies, trials, and the dialog that changes a reward.
+// The page: which campaign is shown, its parts, and when each is fetched again.
 
 import {
   LOADING, Plot, ago, attempt, card, choose, context, count, drawCourse, drawDoubts, drawPicks, drawProgress,
@@ -7,10 +6,13 @@ import {
 } from "./draw.js";
 
 const THEMES = ["auto", "light", "dark"];
-const LEAST = 1000; // milliseconds between two rounds of requests
-const LATER = 4000; // milliseconds until what was not new yet is asked for again
-const AGAIN = 3000; // milliseconds until a lost stream is opened again
-const LIST = 5000; // milliseconds between updates of the list
+// Milliseconds.
+const LEAST = 1000; // between rounds of requests
+const LATER = 4000; // until what was not new is asked for again
+const AGAIN = 3000; // until a lost stream is opened again
+const LIST = 5000; // between updates of the list
+const WATCHED = 3000; // and of a watch
+const TYPING = 250; // after the last key
 const LISTED = ["campaign", "trials", "open", "settled", "asks left", "last event"];
 const GAP = "\u0000gap";
 const FEW = 6; // cells, up to which all are shown at once
@@ -19,11 +21,8 @@ const PART = 90; // pixels of the bar of what something adds
 const STATES = ["open", "told", "cancelled", "expired", "retracted"];
 const HEADS = ["trial", "state", "arm", "context", "reward", "told", "by", "reason", "change"];
 const FILES = [["cgap", "cgap", ".cgap"], ["onnx", "onnx", "ONNX"], ["c", "zip", "C"]];
-const WATCHED = 3000; // milliseconds between updates of a watch
 const MOVED = 8; // columns of a watch
-const TYPING = 250; // milliseconds after the last key
 
-// A token is asked for when one is needed, and kept as long as the tab is.
 const TOKEN = "contextgap token";
 let asking = null;
 
@@ -46,7 +45,7 @@ function headers(more) {
   return token ? { ...more, Authorization: `Bearer ${token}` } : { ...more };
 }
 
-// Opens a dialog for a token; all requests that wait for one share it.
+// All requests that wait for a token share the dialog.
 function askForToken(why) {
   if (asking) return asking;
   asking = new Promise((done) => {
@@ -95,7 +94,7 @@ async function post(path, body) {
   return (await send(path, { ...options, headers: { "Content-Type": "application/json" } })).json();
 }
 
-// A name for a change, so that sending it twice does it once.
+// Names a change, so that it happens once.
 function key() {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -137,7 +136,6 @@ function setTheme(name) {
 toggle.addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf(toggle.dataset.theme) + 1) % THEMES.length]));
 setTheme(localStorage.getItem("contextgap theme"));
 
-// The campaign that is shown, and the policy, if it is one's page.
 function wanted() {
   const [, campaign, policy] = location.hash.match(/^#\/campaigns\/(.+?)(?:\/policies\/(.+))?$/) || [];
   try {
@@ -168,13 +166,11 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 window.addEventListener("hashchange", route);
 
-// Does something now and then, as long as something is shown.
 function repeat(milliseconds, signal, work) {
   const timer = setInterval(work, milliseconds);
   signal.addEventListener("abort", () => clearInterval(timer));
 }
 
-// All campaigns, the last used first.
 async function showList(signal) {
   const body = h("tbody", {});
   const empty = h("p", { class: "empty", hidden: true }, "There is no campaign yet: ",
@@ -235,7 +231,6 @@ async function showCampaign(name, signal) {
   follow(state, [overview, charts, ...parts], top);
 }
 
-// The head: the name, whether it is followed live, and the numbers that matter most.
 function header({ name, signal }) {
   const live = h("span", { class: "live", role: "status" }, "connecting");
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
@@ -291,7 +286,7 @@ function tilesOf(status) {
   ];
 }
 
-// Updates what is on the screen whenever the log grew, at most once a second.
+// Updates what is on the screen when the log grew.
 function follow(state, parts, top) {
   const { signal } = state;
   let last = 0;
@@ -306,7 +301,7 @@ function follow(state, parts, top) {
       if (!stale.has(part) || !(part.always || seen.has(part.element))) continue;
       stale.delete(part);
       try {
-        // What is believed of large campaigns is computed less often; it is asked for until it is new.
+        // Beliefs of large campaigns are computed less often.
         if (await part.update() < state.known) {
           stale.add(part);
           setTimeout(soon, LATER);
@@ -350,7 +345,6 @@ async function stream(state, top, tell) {
   }
 }
 
-// A context in words; of many cells, the others can be unfolded.
 function shortContext(value) {
   const cells = Object.entries(value);
   if (cells.length <= FEW) return h("span", {}, context(value));
@@ -359,7 +353,7 @@ function shortContext(value) {
     h("details", {}, h("summary", {}, `and ${cells.length - FEW + 1} more`), part(cells.slice(FEW - 1))));
 }
 
-// Returns the fields of a form for one context, and a function that reads the context from them.
+// The fields of a form for a context, and what reads them.
 function contextForm({ columns, typical, named }, without = null) {
   const inputs = columns.map((column, place) => input(column, typical[named ? column.name : place]));
   const shown = columns.map((column, place) =>
@@ -398,7 +392,7 @@ function levels(column, value) {
   return { element, hint: null, read: () => (element.value === GAP ? null : element.value) };
 }
 
-// Keeps a form like the columns of the campaign; ``build`` makes it anew, ``before`` is said before the first reward.
+// Keeps a form like the columns of the campaign; ``before`` is said before the first reward.
 function follower(state, note, before, build) {
   let known = "";
   return async () => {
@@ -460,7 +454,6 @@ function beliefs(state) {
   };
 }
 
-// "Why this arm?": the arms at a context, and what makes the difference.
 function why(state) {
   const fields = h("div", { class: "fields" });
   const found = h("div", { class: "found", "aria-live": "polite" });
@@ -553,7 +546,6 @@ function difference(state, ranking, explanation, explain) {
   ];
 }
 
-// The score card, frozen policies, and a form that freezes one.
 function policies(state) {
   const facts = h("dl", { class: "facts" });
   const warnings = h("ul", { class: "warnings" });
@@ -581,13 +573,16 @@ function policies(state) {
         scored.textContent = nothing(state.status, 2, "A score card needs two rewards.");
         return score.event;
       }
-      facts.replaceChildren(...[...score.rows, ["last tuning", score.tuning || "never"]]
-        .map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+      facts.replaceChildren(...pairs([...score.rows, ["last tuning", score.tuning || "never"]]));
       warnings.replaceChildren(...score.warnings.map((text) => h("li", {}, text)));
       scored.textContent = `From ${count(score.rewards)} rewards, predicted leave-one-out, as of event ${count(score.event)}.`;
       return score.event;
     },
   };
+}
+
+function pairs(rows) {
+  return rows.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text)));
 }
 
 function freezing(state, said) {
@@ -645,7 +640,7 @@ function frozen(state, policy, said) {
     h("td", { class: "files" }, FILES.map(file)), h("td", {}, watch), h("td", {}, recalled));
 }
 
-// A deployed policy: what it is asked, whether that has changed, and what audits say.
+// The watch over a policy.
 async function showWatch(name, policy, signal) {
   const path = at(name, `policies/${encodeURIComponent(policy)}/watch`, "v1");
   const said = h("p", { class: "verdict", role: "status" });
@@ -694,10 +689,9 @@ function auditFacts({ audits, value, gain, drift_evidence: evidence, drift }, le
     ["audits", count(audits)], ["value of the policy", between(value)], ["gain over the best single arm", between(gain)],
     ["evidence of other rewards", `${number(evidence)}, alarm at ${number(level)}`], ["rewards have changed", drift ? drift.advice : "no alarm"],
   ];
-  return h("dl", { class: "facts" }, facts.map(([what, text]) => h("div", {}, h("dt", {}, what), h("dd", {}, text))));
+  return h("dl", { class: "facts" }, pairs(facts));
 }
 
-// Trials are found by the server, fifty at a time, the newest first.
 function trials(state) {
   const body = h("tbody", {});
   const which = select([["", "any"], ...STATES.map((each) => [each, each])]);
@@ -739,14 +733,9 @@ function trials(state) {
   which.addEventListener("change", again);
   arm.addEventListener("change", again);
   filters.addEventListener("submit", again);
-  older.addEventListener("click", () => {
-    pages.push(next);
-    attempt(said, look);
-  });
-  newer.addEventListener("click", () => {
-    pages.pop();
-    attempt(said, look);
-  });
+  const turn = (button, work) => button.addEventListener("click", () => { work(); attempt(said, look); });
+  turn(older, () => pages.push(next));
+  turn(newer, () => pages.pop());
   return {
     element,
     update: async () => {
@@ -774,7 +763,6 @@ function row(state, trial) {
     h("td", { class: "act" }, told && act("correct"), told && trial.state !== "retracted" && act("retract")));
 }
 
-// Opens the dialog that changes a reward, with a reason, and says what that means.
 function change(state, trial, kind) {
   const retract = kind === "retract";
   const reward = h("input", { type: "number", step: "any", required: true, value: trial.reward });
@@ -818,14 +806,14 @@ function change(state, trial, kind) {
   (retract ? why : reward).focus();
 }
 
-// The frozen policies that rest on the trial; they are asked for while the dialog is open.
+// The frozen policies that rest on a trial, asked for meanwhile.
 function resting(state, trial) {
   const said = h("p", { class: "flag", hidden: true });
   get(at(state.name, "policies", "v1"), state.signal).then(({ policies }) => {
     const names = policies.filter((each) => each.event >= trial.told_by).map((each) => `“${each.name}”`);
     said.textContent = `Policies that rest on it: ${names.join(", ")}.`;
     said.hidden = !names.length;
-  }).catch(() => {}); // what was changed is said afterwards, too
+  }).catch(() => {}); // it is said afterwards, too
   return said;
 }
 

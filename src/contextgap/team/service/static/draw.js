@@ -1,5 +1,4 @@
-// What the page draws with: elements, numbers and times as people read them, and pictures as SVG, with
-// axes, marks, labels at the ends of lines, and a cursor for mouse and keys.
+// Elements, numbers and times as people read them, and pictures as SVG.
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "1 2", "6 2 1 2 1 2"];
 const CHARACTER = 6.6; // pixels, about, of the labels' font
@@ -100,7 +99,6 @@ export function openDialog(title, form, closed) {
   return dialog;
 }
 
-// Does something; what goes wrong is said.
 export async function attempt(said, work) {
   try {
     await work();
@@ -111,7 +109,7 @@ export async function attempt(said, work) {
 
 export const LOADING = "Loading …";
 
-// What to say where there is nothing: that there is nothing, or, if the log has enough rewards, that it comes.
+// What to say where there is nothing, or nothing yet.
 export function nothing({ trials }, least, text) {
   return trials.told < least ? text : LOADING;
 }
@@ -169,7 +167,6 @@ export function context(value) {
   return Object.entries(value).map(([name, each]) => `${name} ${cell(each)}`).join(" · ");
 }
 
-// How an arm is drawn: the classes and dashes of those with a colour of their own, and of others.
 export function lookOf(arms, key) {
   const place = arms.findIndex((arm) => arm.key === key);
   if (place < 0 || key === null) return { class: "arm-other", dashes: "" };
@@ -186,7 +183,6 @@ function niceTicks(low, high, wanted) {
   return found;
 }
 
-// One, two and five times powers of ten, or the powers alone where there is little room.
 function logTicks(low, high, wanted) {
   const powers = [...Array(12).keys()].map((power) => 10 ** power);
   const inside = (steps) => powers.flatMap((power) => steps.map((step) => step * power)).filter((v) => v >= low && v <= high);
@@ -201,7 +197,7 @@ function extent(values, pad = 0.05) {
   return [low - pad * (high - low), high + pad * (high - low)];
 }
 
-// A frame with axes, and room at the right for texts. ``x`` and ``y`` are {range, label, ticks?, format?, log?}.
+// A frame with axes, which are {range, label, ticks?, format?, log?}, and room for texts at the right.
 function frame({ width, height, x, y, title, description, texts, left: least = 0 }) {
   const formatY = y.format || ((v) => number(v, 3));
   const formatX = x.format || ((v) => number(v, 4));
@@ -236,12 +232,10 @@ function frame({ width, height, x, y, title, description, texts, left: least = 0
   return chart;
 }
 
-// A line from the left to the right.
 function level({ svg, box }, name, y) {
   svg.append(s("line", { class: name, x1: box.left, x2: box.right, y1: y, y2: y }));
 }
 
-// A line through points; where a value is missing it is interrupted.
 function line({ sx, sy }, xs, ys, attributes) {
   let path = "";
   let next = "M";
@@ -260,7 +254,6 @@ function band({ sx, sy }, xs, lower, upper, attributes) {
   return s("path", { stroke: "none", ...attributes, d: there.length ? path : "" });
 }
 
-// How much room labels at the right need, in pixels.
 function room(texts, width) {
   const longest = Math.max(0, ...texts.map((text) => text.length));
   return Math.min(0.3 * width, 14 + CHARACTER * longest);
@@ -273,7 +266,7 @@ function shorten(text, pixels) {
   return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }
 
-// Labels at the right ends of lines, moved apart where they would touch; the first, if many.
+// Labels at the ends of lines, moved apart.
 function endLabels({ svg, box, right }, labels, above = 0, under = 0) {
   const gap = 13;
   const [top, bottom] = [box.top + above, box.bottom - under];
@@ -291,7 +284,7 @@ function endLabels({ svg, box, right }, labels, above = 0, under = 0) {
   }
 }
 
-// A cursor over the places ``xs``, moved by the mouse or the arrow keys; ``say`` puts one in words.
+// A cursor over the places ``xs``, for mouse and keys.
 function cursor({ svg, sx, box }, xs, say) {
   const said = h("output", { class: "readout" });
   const rule = s("line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
@@ -325,7 +318,7 @@ function cursor({ svg, sx, box }, xs, say) {
   return said;
 }
 
-// A box whose picture is drawn as wide as there is room, and again when that changes.
+// A picture as wide as there is room.
 export class Plot {
   constructor(title, draw) {
     this.box = h("div", { class: "plot" });
@@ -366,7 +359,6 @@ export class Plot {
   }
 }
 
-// A table of at most so many places, with the first and the last.
 function numbers(caption, heads, count, row) {
   const most = Math.min(count, ROWS);
   const places = [...Array(most).keys()].map((i) => Math.round((i * (count - 1)) / Math.max(1, most - 1)));
@@ -375,7 +367,6 @@ function numbers(caption, heads, count, row) {
 
 const empty = (text) => ({ parts: [h("p", { class: "empty" }, text)], numbers: null });
 
-// A frame over bins of trials.
 function overTrials({ arms, bins }, options) {
   return frame({
     texts: arms.map((arm) => arm.text), x: { range: [1, bins.at(-1)[1] + 1], label: "trial", whole: true }, ...options,
@@ -384,7 +375,7 @@ function overTrials({ arms, bins }, options) {
 
 const between = ([first, last]) => (first === last ? `trial ${first}` : `trials ${first}–${last}`);
 
-// What belongs to such a picture: where the line of each arm ends, and the values of a bin.
+// Adds what belongs to such a picture.
 function finished(chart, { arms, bins }, ends, caption, values) {
   endLabels(chart, arms.map((arm, i) => ({ text: arm.text, class: lookOf(arms, arm.key).class, y: ends[i] })), 6, 4);
   const say = (bin) => `${between(bins[bin])}: ${arms.map((arm, i) => `${arm.text} ${values(bin)[i]}`).join(" · ")}`;
@@ -451,7 +442,7 @@ export function drawRewards(series, width) {
   return finished(chart, series, ends, "Mean reward by arm", (bin) => rewards[bin].map((v) => number(v)));
 }
 
-// A running mean over a few bins, so that lines can be followed; gaps stay gaps.
+// A running mean over a few bins.
 function smooth(values) {
   const reach = Math.floor(values.length / 20);
   return values.map((value, place) => {
@@ -504,7 +495,6 @@ export function drawProgress({ progress, wanted, tolerance }, width) {
   };
 }
 
-// The evidence that contexts have changed, on a logarithmic scale; an alarm is given at ``level``.
 export function drawShift({ over_time: over, level: limit, alarm }, width) {
   if (!over.row.length) return empty("No row was seen yet.");
   const most = RICH * limit; // beyond which nothing would be seen of what was before
@@ -524,7 +514,6 @@ export function drawShift({ over_time: over, level: limit, alarm }, width) {
   return readable(chart, over, "Evidence over the rows", ["evidence"], (i) => [number(over.evidence[i])]);
 }
 
-// How much regret the policy expects where it is asked, beside what it expected in the log.
 export function drawDoubts({ over_time: over, expected_regret: regret }, width) {
   if (!over.row.length) return empty("No row was seen yet.");
   const texts = ["bound", "expected", "in the log"];
@@ -557,7 +546,7 @@ function readable(chart, over, caption, names, values) {
   };
 }
 
-// Those answered most often come first, then those that promise most somewhere.
+// Arms answered most often first, then those that promise most.
 function byImportance({ arms, best, upper }) {
   const weight = (arm, i) => [best.filter((key) => key === arm.key).length, Math.max(...upper.map((row) => row[i]))];
   return arms.map((arm, i) => [i, ...weight(arm, i)]).sort((a, b) => b[1] - a[1] || b[2] - a[2]).map(([i]) => i);

@@ -1,10 +1,8 @@
 """Write a frozen policy as an ONNX graph, and run one.
 
-A graph holds a whole decision rule: which arm, what explains it, and rows that get no answer.
 Tables have shape (arms, batch). Ties go to the lowest index, and to the earlier step. ONNX has no
-triangular solve, so the file holds L⁻¹, computed in float64, and multiplies by it. Either way the
-relative error of v = L⁻¹k is about that of one rounding times the condition number of L, which is
-the square root of that of K + ridge·I.
+triangular solve, so the file holds L⁻¹, computed in float64: the relative error of v = L⁻¹k is
+about one rounding times the condition number of L, as with a solve.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.files import FileFormatError, whole_file
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.base.names import study_import
-from contextgap.export.onnx.graph import GraphBuilder, KernelGraph, Value
-from contextgap.export.parity import comparison_contexts, warn_of_rounding
+from contextgap.export.graph import GraphBuilder, KernelGraph, Value
 from contextgap.export.rule import (
     ArmTable,
     DecisionRule,
@@ -35,10 +32,12 @@ from contextgap.export.rule import (
     SharedTable,
     check_kernel,
     check_masks,
+    comparison_contexts,
     decision_rule,
     observed_contexts,
     read_rows,
     seen_ranges,
+    warn_of_rounding,
 )
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback, Status
@@ -47,35 +46,22 @@ from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.eligible import Mask, read_eligible
 from contextgap.tables.schema import TableSchema
 
-# The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
-# that is used here exists since 11, the first with CumSum and with Equal of float64.
+# The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index).
 OLDEST_OPSET = 12
 PREFIX = "contextgap."  # of the keys of metadata
 # Protocol buffers, of which an ONNX file is one, end here.
 _LARGEST_FILE = 2**31 - 1
-_COMPARED = 200  # contexts that are rounded, to see whether decisions change
-# Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
+_COMPARED = 200  # contexts to round
+# Numbers per value and run: 2 MB, which caches hold.
 _BLOCK = 2**18
-_ELIGIBLE = "eligible"  # the graph's input of truth values, shape (batch, arms)
-# Rows of L⁻¹ multiplied at once: fewer leave out more zeros, more make for better products.
+_ELIGIBLE = "eligible"  # the input of shape (batch, arms)
+# Rows of L⁻¹ multiplied at once: fewer leave out more zeros.
 _PANEL = 128
 
 
 @dataclass(frozen=True)
 class OnnxFile:
-    """A graph that was written.
-
-    Parameters
-    ----------
-    path
-        Where.
-    size
-        Bytes.
-    opset
-        Version of the operators it uses.
-    outputs
-        Names of what it computes.
-    """
+    """A graph that was written: where, its size, its operators, and what it computes."""
 
     path: Path
     size: int
@@ -95,10 +81,6 @@ def write_onnx(
     """Write a policy as an ONNX graph, as ``Policy.to_onnx`` does, which says what parameters mean.
 
     ``opset`` is the version of the operators, at least 12.
-
-    See Also
-    --------
-    Policy.to_onnx : The same as a method.
 
     Examples
     --------
@@ -150,7 +132,7 @@ def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule, eligible: bool)
     model = helper.make_model(
         made,
         opset_imports=opsets,
-        # The oldest format that goes with the operators, so that old runtimes open the file.
+        # The oldest, so that old runtimes open the file.
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="contextgap",
         producer_version=described[f"{PREFIX}version"],
@@ -160,7 +142,6 @@ def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule, eligible: bool)
 
 
 def _metadata(rule: DecisionRule) -> dict[str, str]:
-    """What a graph says about itself: strings by key, JSON where structured."""
     try:
         labels = [encode_label(label) for label in rule.labels]
     except TypeError as error:
@@ -173,7 +154,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
         "recommender": rule.recommender.describe(),
         "kernel": rule.kernel.describe(),
         "probability": rule.probability,
-        # Of the graph's largest value: kernel values, or bounds at every step looked back on.
+        # The graph's largest value: kernel values, or bounds at every step.
         "numbers_per_context": max(sum(_factors(rule)), steps, len(labels)),
     }
     if rule.table is not None:
@@ -185,7 +166,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
 
 
 def _factors(rule: DecisionRule) -> list[int]:
-    """How many points each factor is of: one if arms share, one more if points are common."""
+    """How many points each factor is of."""
     if rule.common:
         return [len(rule.arms[0].support)] * (len(rule.arms) + 1)
     tables = rule.arms if rule.shared is None else (rule.shared,)
@@ -201,10 +182,6 @@ class GraphPolicy:
         A file that ``write_onnx`` wrote.
     threads
         How many threads one run may use; 0 leaves it to onnxruntime.
-
-    See Also
-    --------
-    Policy.to_onnx : Writes the file.
 
     Examples
     --------
@@ -251,13 +228,11 @@ class GraphPolicy:
         Parameters
         ----------
         contexts
-            Shape (n, d), however many, or a DataFrame with the columns by name. Where columns have
-            types, an array of numbers holds what the graph takes, codes in place of levels; a
-            DataFrame, a mapping or rows of cells hold raw levels and dates.
+            Shape (n, d), or a DataFrame with the columns by name. Where columns have types, arrays
+            hold codes in place of levels; all else holds raw levels and dates.
         arms
-            The eligible arms, all by default, as for ``Policy.recommend``; the file must have been
-            written with ``eligible=True``. A boolean array may have rows without any, which get no
-            answer.
+            The eligible arms, as for ``Policy.recommend``, of a file written with
+            ``eligible=True``. Rows without any get no answer.
 
         Examples
         --------
@@ -341,20 +316,20 @@ class GraphPolicy:
     def _mask(self, arms: Any, rows: int) -> Mask:
         everything = (rows, len(self.labels))
         if isinstance(arms, np.ndarray) and arms.dtype == np.bool_ and arms.shape == everything:
-            return arms  # not read: what leaves no arm is the graph's to answer
+            return arms  # the graph answers also if no arm is left
         mask = read_eligible(arms, self.labels, rows, single=False)
         return np.ones(everything, dtype=bool) if mask is None else mask
 
     def _read(self, contexts: Any) -> NDArray[Any]:
         numbers = isinstance(contexts, np.ndarray) and contexts.dtype.kind in "fiub"
         if self.table is None:
-            # Not the schema's own reading: what is not finite is the graph's to answer.
+            # What is not finite is the graph's to answer.
             _, values = ContextSchema(self.dimension, self.columns).in_order(contexts)
         elif numbers:
             values = contexts
         else:
             values = read_rows(self.table, contexts)
-        with np.errstate(over="ignore"):  # too large for float32 is infinite, and answered so
+        with np.errstate(over="ignore"):  # infinite then
             rows = np.ascontiguousarray(values, dtype=self.dtype)
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise ValueError(
@@ -365,10 +340,10 @@ class GraphPolicy:
 
 @dataclass(frozen=True)
 class _Decided:
-    """An arm, shape (batch,), and the table of scores that it was picked from.
+    """An arm, shape (batch,), and the scores that it was picked from.
 
-    Where bounds are computed, also what is ``believed`` about all arms, tables of shape (arms,
-    batch), the gap of the arm as "own", shape (1, batch), and its "certificate", shape (batch,).
+    Where bounds are computed, also what is ``believed``, tables of shape (arms, batch), with the
+    arm's gap as "own" and its "certificate".
     """
 
     arm: Value
@@ -377,11 +352,9 @@ class _Decided:
 
 
 class _Emitter:
-    """A graph under construction, and the rule that is put into it, perhaps with bounds."""
-
     def __init__(self, graph: GraphBuilder, rule: DecisionRule, masked: bool, bounds: bool) -> None:
         self.graph, self.rule, self.masked = graph, rule, masked
-        if masked:  # tables of shape (arms, batch), and where there is no arm and only one
+        if masked:  # by (arms, batch)
             self.eligible = graph.input(_ELIGIBLE).transposed
             count = self.eligible.cast(graph.dtype).over_rows("ReduceSum")
             self.none, self.alone = count < 0.5, count < 1.5
@@ -408,7 +381,7 @@ class _Emitter:
             graph.output("certificate", bound, graph.dtype, "batch")
 
     def _as_observed(self, believed: dict[str, Value]) -> dict[str, Value]:
-        """Return beliefs in the sign of what users observe: minus the rewards are the costs."""
+        """Return beliefs in the sign of what users observe."""
         shown = {name: believed[name] for name in ("mean", "std", "lower", "upper", "gap")}
         if not self.rule.costs:
             return shown
@@ -416,7 +389,7 @@ class _Emitter:
         return {**shown, "mean": mean, "lower": upper, "upper": lower}
 
     def _unanswerable(self, scores: Value) -> Value:
-        """Where a context has no answer: its numbers, or a score, are not finite, or no arm is."""
+        """Where contexts or scores are not finite, or no arm is eligible."""
         contexts = self.kernel.contexts
         wrong = contexts.node("IsNaN") | contexts.node("IsInf"), scores.node("IsNaN")
         found = [each.cast(self.graph.dtype).over_rows("ReduceMax") for each in wrong]
@@ -431,7 +404,7 @@ class _Emitter:
         if self.means_alone:
             pairs = zip(rule.arms, values, strict=True)
             return self._pick("ArgMax", graph.stack([self._mean(*pair) for pair in pairs]))
-        # Observations that each arm had at the first step that matters.
+        # Observations of each arm at the first step that matters.
         firsts = [len(table.weights) for table in rule.arms]
         pulled = rule.pulls[:, None] == np.arange(len(rule.arms))
         if rule.compares == "history":
@@ -450,7 +423,7 @@ class _Emitter:
             upper = self._only(table["upper"], -np.inf)
             gap = when_chosen = self._eligible_gaps(self._gaps(table["lower"], upper))
             if rule.compares == "history":
-                # Which state every arm is in at each step, counted from the first.
+                # The state of every arm at each step, from the first.
                 later = pulled[rule.first_step :].cumsum(axis=0)
                 states = np.vstack([np.zeros_like(later, shape=(1, len(arms))), later])
                 when_chosen = self._gaps_at_best_step(arms, states)
@@ -478,23 +451,21 @@ class _Emitter:
         return replace(decided, believed=believed)
 
     def _pick(self, operator: str, scores: Value) -> _Decided:
-        """Return the first place of the highest (ArgMax) or lowest (ArgMin) score."""
         scores = self._only(scores, np.inf if operator == "ArgMin" else -np.inf)
         return _Decided(scores.node(operator, axis=0, keepdims=0, select_last_index=0), scores)
 
     def _only(self, table: Value, otherwise: float) -> Value:
-        """Return a table with a number in place of what belongs to arms that are not eligible."""
         return self.eligible.where(table, otherwise) if self.masked else table
 
     def _eligible_gaps(self, gap: Value) -> Value:
-        """Return gaps over eligible rivals; an only arm has the gap 0, others that are not NaN."""
+        """Return gaps over eligible rivals; an only arm has 0, others NaN."""
         return self._only(self.alone.where(0.0, gap), np.nan) if self.masked else gap
 
     def _values_by_arm(self) -> list[Value]:
-        """Kernel values at each arm's support: computed for all at once, then separated."""
+        """Kernel values at each arm's support, computed at once."""
         arms = self.rule.arms
         if not len(self.kernel.support):
-            return [self.prior for _ in arms]  # not read
+            return [self.prior for _ in arms]
         values = self.kernel.values(self.rule.inner_kernel)
         if self.rule.common or sum(len(table.support) > 0 for table in arms) == 1:
             return [values for _ in arms]
@@ -504,16 +475,12 @@ class _Emitter:
         ]
 
     def _mean(self, table: ArmTable, values: Value) -> Value:
-        """Return prior + weights·k, shape (1, batch)."""
         if not len(table.weights):
             return self.prior
         return self.graph.real(table.weights[None]) @ values + self.prior
 
     def _arm(self, table: ArmTable, values: Value, first: int) -> dict[str, Value]:
-        """Return an arm's states after ``first`` observations of its own, one more, ..., all.
-
-        Each of mean, std, lower and upper has shape (states, batch).
-        """
+        """Return an arm's mean, std, lower and upper after ``first`` observations, ..., all."""
         graph, n, diagonal = self.graph, len(table.weights), self._diagonal()
         mean, variance = [self.prior], [diagonal]
         if n:
@@ -527,10 +494,9 @@ class _Emitter:
                 tail = v[first:n] if first else v
                 mean.append(tail * table.innovations[first:, None])
                 variance.append(-(tail * tail))
-        if len(table.added):  # of models without a history, so that there is one state
+        if len(table.added):  # models without a history
             added = self._solved(table.added, n, values).over_rows("ReduceSumSquare")
             variance = [variance[0] + added]
-        # Running sums, where there are several states.
         means, variances = (
             terms[0] if len(terms) == 1 else graph.stack(terms).node("CumSum", 0)
             for terms in (mean, variance)
@@ -538,9 +504,7 @@ class _Emitter:
         return _interval(means, variances, table.reach[first:, None])
 
     def _shared_tables(self, table: SharedTable, values: Value) -> dict[str, Value]:
-        """Return mean, std, lower, upper and gap, each of shape (arms, batch)."""
-        # All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
-        # alike arm a is to the arm of each observation.
+        # One factor for all arms: v_a = L⁻¹(s_a∘k), s_a says how alike arm a is to those observed.
         graph, n, diagonal = self.graph, len(table.support), self._diagonal()
         means, variances = [self.prior] * len(table.alike), [diagonal] * len(table.alike)
         solutions = []
@@ -557,7 +521,7 @@ class _Emitter:
         return {**found, "gap": self._shared_gaps(table, solutions, means)}
 
     def _shared_gaps(self, table: SharedTable, solutions: list[Value], means: list[Value]) -> Value:
-        """Return the highest upper bound of another arm's lead over each arm."""
+        """Return the upper bound of the best other lead over each arm."""
         diagonal = self._diagonal()
         if len(means) == 1:  # an only arm has the gap 0
             return diagonal * 0.0
@@ -576,14 +540,14 @@ class _Emitter:
         return self._eligible_gaps(self.graph.stack(highest_leads))
 
     def _gaps(self, lower: Value, upper: Value) -> Value:
-        """Every arm's gap, of at least two, from tables of bounds."""
+        """Every arm's gap, of at least two."""
         both = upper.node("TopK", [2], outputs=2, axis=0)
         highest, second = both[0:1], both[1:2]
-        # Where two arms share the highest upper, second equals highest and either is right.
+        # Of two arms with the same upper either will do.
         return upper.equals(highest).where(second, highest) - lower
 
     def _gaps_at_best_step(self, arms: list[dict[str, Value]], states: IntArray) -> Value:
-        """Every arm's gap at the step whose smallest gap is smallest; ``states`` are by step."""
+        """Every arm's gap at the step whose smallest is smallest."""
         graph, smallest = self.graph, self._smallest_gaps(arms, states)
         step = smallest.node("ArgMin", axis=0, keepdims=1, select_last_index=0)
         lower, upper = [], []
@@ -594,9 +558,7 @@ class _Emitter:
         return self._gaps(upper=graph.stack(upper), lower=graph.stack(lower))
 
     def _smallest_gaps(self, arms: list[dict[str, Value]], states: IntArray) -> Value:
-        """The smallest gap at every step, shape (steps, batch)."""
-        # With h the arm of highest upper U1, and U2 the second highest, it is
-        # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
+        # With h the arm of highest upper U1, U2 the second: min(U1 − max lower, U2 − lower_h).
         bounds = (  # one by one, so that few are held
             [arm[name].node("Gather", own, axis=0) for name in ("lower", "upper")]
             for arm, own in zip(arms, states.T, strict=True)
@@ -627,11 +589,10 @@ class _Emitter:
             falls = falls & can
         falls_row = falls.row
         arm = falls_row.where(fallback.column, decided.arm)
-        # Scores do not matter there, even if they cannot be computed.
+        # The scores need not be known.
         answered = replace(decided, arm=arm, scores=falls.where(0.0, decided.scores))
         if not decided.believed:
             return answered, status.row
-        # The certificate of the arm answered; infinite where it cannot be computed.
         gap = decided.believed["gap"][safe].row
         certificate = falls_row.where(gap.node("Max", 0.0), decided.believed["certificate"])
         unknown = falls_row.where(gap, certificate).node("IsNaN")
@@ -645,10 +606,10 @@ class _Emitter:
         return beyond.cast(graph.dtype).over_rows("ReduceMax").cast(np.bool_)
 
     def _solved(self, packed: FloatArray, n: int, values: Value) -> Value:
-        """Return L⁻¹k, shape (n, batch), from the rows of L one after the other."""
+        """Return L⁻¹k from the rows of L."""
         graph, factor = self.graph, np.zeros((n, n))
         factor[np.tril_indices(n)] = packed
-        inverse, _ = dtrtri(factor, lower=1)  # there is one: a factor has a positive diagonal
+        inverse, _ = dtrtri(factor, lower=1)  # diagonals are positive
         inverse = np.tril(inverse)
         products = []
         for start, end in _panels(n):
@@ -671,5 +632,5 @@ def _interval(mean: Value, variance: Value, reach: FloatArray | float) -> dict[s
 
 
 def _panels(n: int) -> list[tuple[int, int]]:
-    """Stretches of rows: what is right of a stretch's last diagonal entry is zero and left out."""
+    """Stretches of rows, without the zeros right of the last diagonal entry."""
     return [(start, min(start + _PANEL, n)) for start in range(0, n, _PANEL)]

@@ -1,11 +1,9 @@
 """Graphs put together node by node, and what they compute first: what kernels see, and kernels.
 
-Values have shape (support, batch): an arm's rows lie next to each other. Squared distances are
-summed over differences, one dimension at a time: nothing larger than (support, batch) is held.
-Expanding them into x² + y² − 2xy would be one matrix product, but it is wrong by about 1e-16·x²
-where x is close to y, of which the root that Matérn kernels take makes 1e-8·x: as much as decisions
-and standard deviations are to agree to. Codes of categories, the last numbers of a context, are the
-same or not the same.
+Values have shape (support, batch). Squared distances are summed over differences, one dimension at
+a time; x² + y² − 2xy would be wrong by about 1e-16·x² where x is close to y, of which the root of
+Matérn kernels makes 1e-8·x. Codes of categories, the last numbers of a context, are the same or
+not the same.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ from contextgap.kernels.categories import weights
 from contextgap.kernels.warped import Warp
 from contextgap.tables.schema import TableSchema
 
-# From here on axes of these operators are an input; before, an attribute.
+# Where the axes of an operator become an input.
 _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}
-# Below this a bandwidth's square is too close to zero; as the kernels themselves have it.
+# Bandwidths with too small a square, as for kernels.
 _TINY = 1e-20
 
 
@@ -39,8 +37,6 @@ Operand: TypeAlias = Union["Value", ArrayLike]
 
 
 def _operator(name: str) -> Callable[[Value, Operand], Value]:
-    """Return an operator with another value, or with real numbers."""
-
     def applied(value: Value, other: Operand) -> Value:
         return value.node(name, other if isinstance(other, Value) else value.graph.real(other))
 
@@ -49,7 +45,7 @@ def _operator(name: str) -> Callable[[Value, Operand], Value]:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A value that a graph computes; arithmetic with it adds nodes, and constants for numbers."""
+    """A computed value; arithmetic adds nodes, and constants for numbers."""
 
     graph: GraphBuilder
     name: str
@@ -87,7 +83,7 @@ class Value:
         return self.node("Cast", to=self.graph.type_code(dtype))
 
     def over_rows(self, operator: str) -> Value:
-        """Return a reduction of every column, shape (1, batch)."""
+        """Return a reduction of columns, shape (1, batch)."""
         if self.graph.opset >= _AXES_ARE_AN_INPUT[operator]:
             return self.node(operator, [0], keepdims=1)
         return self.node(operator, axes=[0], keepdims=1)
@@ -96,8 +92,7 @@ class Value:
 class GraphBuilder:
     """Nodes and constants of a graph under construction.
 
-    Asking twice for the same node or constant gives the same value, so parts need not know what
-    others have computed already. All real numbers have one type, float64 or float32.
+    Asking twice for the same node or constant gives the same value. Real numbers have one type.
     """
 
     def __init__(self, dtype: DTypeLike, opset: int) -> None:
@@ -113,7 +108,7 @@ class GraphBuilder:
         return Value(self, name)
 
     def real(self, values: ArrayLike, setting: str | None = None) -> Value:
-        """Return a constant of the graph's real type; a ``setting`` must not round to zero."""
+        """Return a real constant; a ``setting`` must not round to zero."""
         exact = np.asarray(values, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
             rounded = exact.astype(self.dtype)
@@ -128,14 +123,12 @@ class GraphBuilder:
         return self._constant(rounded)
 
     def constant(self, values: ArrayLike) -> Value:
-        """Return a constant: whole numbers, truth values, or the graph's real type."""
         given = np.asarray(values)
         if given.dtype.kind == "f":
             return self.real(given)
         return self._constant(given if given.dtype == np.bool_ else given.astype(np.int64))
 
     def node(self, operator: str, *inputs: Operand, outputs: int = 1, **attributes: Any) -> Value:
-        """Return the first value that an operator gives."""
         values = [each if isinstance(each, Value) else self.constant(each) for each in inputs]
         given = [each.name for each in values]
         key = (operator, *given, repr(sorted(attributes.items())))
@@ -151,7 +144,6 @@ class GraphBuilder:
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
 
     def output(self, name: str, value: Value, dtype: DTypeLike, *shape: str | int) -> None:
-        """Promise a value under a name of its own."""
         helper = self._onnx.helper
         self.nodes.append(helper.make_node("Identity", [value.name], [name], name))
         self.outputs[name] = helper.make_tensor_value_info(name, self.type_code(dtype), shape)
@@ -160,7 +152,6 @@ class GraphBuilder:
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def prune(self) -> None:
-        """Drop nodes and constants that no output needs."""
         needed, kept = set(self.outputs), []
         for node in reversed(self.nodes):
             if needed.intersection(node.output):
@@ -176,20 +167,17 @@ class GraphBuilder:
         if key not in self._names:
             name = self._names[key] = f"constant{len(self._names)}"
             tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-            tensor.dims[:] = array.shape  # ascontiguousarray makes a vector of a scalar
+            tensor.dims[:] = array.shape  # of a scalar, no vector
             self.initializers.append(tensor)
         return Value(self, self._names[key])
 
 
 def spread_rows(graph: GraphBuilder, rows: Value, table: TableSchema) -> Value:
-    """Return what kernels see of ``rows``, shape (columns, batch), as a table (numbers, batch).
-
-    What has no answer is NaN or infinite there.
-    """
+    """Return what kernels see of ``rows``, shape (numbers, batch); NaN for no answer."""
     numbers = spread_numbers(table)
     groups = [(how, [each for each in numbers if each.how is how]) for how in How]
     stacked = graph.stack([_part(graph, rows, how, own) for how, own in groups if own])
-    # Numbers come out by what becomes of them; kernels have them by column.
+    # Kernels have them by column.
     order = sorted(range(len(numbers)), key=lambda place: numbers[place].how.value)
     places = np.argsort(order)
     if (places == np.arange(len(places))).all():
@@ -198,7 +186,6 @@ def spread_rows(graph: GraphBuilder, rows: Value, table: TableSchema) -> Value:
 
 
 def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber]) -> Value:
-    """Return the numbers that are made alike, shape (numbers, batch)."""
     values = rows.node("Gather", [each.source for each in numbers], axis=0)
     is_missing = values.node("IsNaN")
     if how is How.IS_MISSING:
@@ -206,10 +193,10 @@ def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber
     by = graph.real([[each.by] for each in numbers])
     found = values
     if how in (How.COSINE, How.SINE):
-        # The remainder is exact, while float32 keeps little of a date in turns.
+        # The remainder is exact; float32 keeps little of a date in turns.
         angle = values.node("Mod", by, fmod=1) / by * (2 * np.pi)
         found = angle.node("Cos" if how is How.COSINE else "Sin")
-    elif how is How.CODE:  # those of no level are made one; infinities stay
+    elif how is How.CODE:  # unknown ones become one
         whole = values.equals(values.node("Floor"))
         negative = values < 0.0
         is_level = whole & (values < by) & ~negative
@@ -219,7 +206,6 @@ def _part(graph: GraphBuilder, rows: Value, how: How, numbers: list[SpreadNumber
 
 
 def _warped(graph: GraphBuilder, contexts: Value, warp: Warp) -> Value:
-    """Return contexts with their skewed numbers on a logarithmic scale, shape (numbers, batch)."""
     skewed = np.array(warp.unit)[:, None] > 0
     unit = graph.real(np.where(skewed, np.array(warp.unit)[:, None], 1.0), "unit")
     away = contexts - np.array(warp.centre)[:, None]
@@ -230,9 +216,7 @@ def _warped(graph: GraphBuilder, contexts: Value, warp: Warp) -> Value:
 class KernelGraph:
     """Kernels between the observed contexts ``support``, shape (n, d), and the graph's input.
 
-    ``contexts`` is what kernels see of the input, transposed, shape (d, batch), and ``ones`` a row
-    of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see,
-    ``warp`` what becomes of these numbers before.
+    ``contexts`` is what kernels see of the input, transposed, and ``ones`` a row of ones.
     """
 
     def __init__(
@@ -254,7 +238,6 @@ class KernelGraph:
         self.ones = one.node("Expand", graph.stack([graph.constant([1]), count]))
 
     def values(self, kernel: kernels.Kernel) -> Value:
-        """Return the kernel between support and contexts, shape (n, batch)."""
         if isinstance(kernel, kernels.Sum | kernels.Product):
             left, right = self.values(kernel.left), self.values(kernel.right)
             return left + right if isinstance(kernel, kernels.Sum) else left * right
@@ -273,7 +256,6 @@ class KernelGraph:
         return self._constant(1.0)
 
     def diagonal(self, kernel: kernels.Kernel) -> Value:
-        """Return k(x, x) of every context, shape (1, batch)."""
         if isinstance(kernel, kernels.Sum | kernels.Product):
             left, right = self.diagonal(kernel.left), self.diagonal(kernel.right)
             return left + right if isinstance(kernel, kernels.Sum) else left * right
@@ -292,7 +274,7 @@ class KernelGraph:
         while isinstance(inner, kernels.Scaled):
             factor *= inner.factor
             inner = inner.kernel
-        # onnxruntime would join a product of matrices and a factor, and round the factor to float.
+        # onnxruntime would round the factor of a product of matrices to float.
         if isinstance(inner, kernels.Linear):
             return self._linear(inner, factor)
         if isinstance(inner, kernels.Constant):
@@ -342,7 +324,7 @@ class KernelGraph:
         return reduce(add, parts)
 
     def _standardised(self, kernel: kernels.Linear) -> Value:
-        """The contexts minus a linear kernel's centre, over its unit; codes are left out."""
+        """The contexts minus the centre, over the unit, without codes."""
         if kernel.plain:
             return self._warped
         graph, count = self._graph, self.support.shape[1] - kernel.categories
@@ -351,8 +333,7 @@ class KernelGraph:
         return ((self._warped[0:count] if kernel.categories else self._warped) - centre) / unit
 
     def _power(self, kernel: kernels.Polynomial, inner: Value) -> Value:
-        # Repeated squaring: shading languages, which some runtimes compile graphs to, leave Pow of
-        # a negative number undefined.
+        # Repeated squaring: some runtimes leave Pow of a negative number undefined.
         result, left, square = None, kernel.degree, inner + kernel.offset
         while True:
             if left % 2:
@@ -363,7 +344,6 @@ class KernelGraph:
             square *= square
 
     def _scaled_distance(self, kernel: kernels.Gaussian | kernels.Matern) -> Value:
-        """Squared distances in units of the bandwidth."""
         graph, codes = self._graph, kernel.categories
         if not isinstance(kernel.bandwidth, float):
             scale = np.asarray(kernel.bandwidth)
@@ -377,7 +357,7 @@ class KernelGraph:
         return squared / bandwidth / bandwidth
 
     def _squared_distance(self, support: FloatArray, contexts: Value, unlike: FloatArray) -> Value:
-        """Squared distances of rows and columns; ``unlike`` of codes that differ, by category."""
+        """Squared distances; ``unlike`` are those of codes that differ."""
         columns = enumerate(support[:, : support.shape[1] - len(unlike)].T)
         differences = (contexts[j : j + 1] - column[:, None] for j, column in columns)
         codes = [self._codes(np.zeros(len(unlike)), unlike)] if len(unlike) else []
@@ -386,7 +366,7 @@ class KernelGraph:
         return found
 
     def _codes(self, same: FloatArray, differ: FloatArray) -> Value:
-        """The sum over all categories of one number where codes are the same, else of another."""
+        """The sum over categories of one number where codes are the same, else of another."""
         parts, first = [], self.support.shape[1] - len(same)
         for j, (equal, unlike) in enumerate(
             zip(same.tolist(), differ.tolist(), strict=True), first
@@ -396,11 +376,11 @@ class KernelGraph:
         return reduce(add, parts)
 
     def _decay(self, squared: Value) -> Value:
-        """exp(−squared/2), no smaller than the kernels themselves let it be."""
+        """exp(−squared/2), limited as in the kernels."""
         return (squared * -0.5).node("Max", -self._least_exponent(300.0)).node("Exp")
 
     def _least_exponent(self, exponent: float) -> float:
-        """The kernel's own limit; for float32, whose smallest normal number is exp(−87.3), less."""
+        """The kernel's limit; for float32, with exp(−87.3) its smallest, less."""
         return exponent if self._graph.dtype == np.float64 else min(exponent, 87.0)
 
     def _each(self, value: float | Sequence[float]) -> FloatArray:
