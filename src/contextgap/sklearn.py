@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
-from contextgap.learner.evaluation import score_of_picks
+from contextgap.learner.replayed import score_of_picks
 from contextgap.methods import Method
 from contextgap.models import POINTS
 from contextgap.policy import Card, Policy

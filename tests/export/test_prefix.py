@@ -13,7 +13,7 @@ from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.c.literals import category_names, declarations
 from contextgap.export.rule import read_rows
-from contextgap.tables.schema import Coding, TableSchema
+from contextgap.tables.columns import Coding, TableSchema
 from tests.export.compilers import COMPILERS, STRICT, run, self_test
 from tests.export.tables import COLUMNS, learnt, table
 from tests.export.test_c import around, explored

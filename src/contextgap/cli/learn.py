@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.files import check_output
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.cli.options import (
     AnySeed,
     Bandwidth,
@@ -38,14 +38,10 @@ from contextgap.cli.policies import (
 )
 from contextgap.cli.terminal import noting_warnings, out, phases, print_table
 from contextgap.kernels import Gaussian
-from contextgap.learner.bulk.learning import columns_for, learn_trials
-from contextgap.learner.bulk.partitions import partitions_of
-from contextgap.learner.bulk.passes import SAMPLE
+from contextgap.learner.bulk import SAMPLE, columns_for, learn_trials, partitions_of
 from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
-from contextgap.tables.files import files_named, read_blocks
-from contextgap.tables.logs import VOWPAL, suffix_of
-from contextgap.tables.trials import Trials
+from contextgap.tables.files import VOWPAL, Trials, files_named, read_blocks, suffix_of
 
 
 def learn_command(

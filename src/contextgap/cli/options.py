@@ -17,8 +17,8 @@ import typer
 from contextgap.base.names import study_import
 from contextgap.cli.terminal import complaints, print_json
 from contextgap.methods.method import METHODS
-from contextgap.tables.cells import to_number
 from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
+from contextgap.tables.table import to_number
 
 
 def names_in(texts: Iterable[str] | None) -> list[str] | None:

@@ -46,7 +46,6 @@ from contextgap.cli.terminal import (
 )
 from contextgap.insight.learnt import bandwidths_by_column
 from contextgap.policy import Policy, Status
-from contextgap.tables.cells import is_missing_number, to_number
 from contextgap.tables.columns import Category, Columns, Cyclic, Date
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.files import (
@@ -55,13 +54,15 @@ from contextgap.tables.files import (
     RECORDS,
     Sheet,
     check_alike,
+    check_columns,
     count_rows,
+    eligible_arms,
     files_named,
     read_blocks,
     read_sheet,
+    suffix_of,
 )
-from contextgap.tables.logs import suffix_of
-from contextgap.tables.trials import check_columns, eligible_arms
+from contextgap.tables.table import is_missing_number, to_number
 
 PolicyFile = Annotated[Path, typer.Argument(help="A policy's .cgap file.")]
 ContextFile = Annotated[
@@ -360,7 +361,7 @@ def _in_threads(
 ) -> Iterator[tuple[Sheet, Answers]]:
     """Yield tables and their answers in order, while the next ones are read and answered."""
     waiting: deque[tuple[Sheet, Future[Answers]]] = deque()
-    from contextgap.studies.experiments.tasks import one_thread  # slow to load
+    from contextgap.studies.experiments.run import one_thread  # slow to load
 
     with one_thread(), ThreadPoolExecutor(CORES) as pool:
         for sheet in sheets:

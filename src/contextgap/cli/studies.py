@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base import names
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.cli.options import (
     CORES,
     Bandwidth,
@@ -64,6 +64,7 @@ from contextgap.studies.experiments.compare import (
     read_methods,
     same_rows,
     summarise_defaults,
+    tune_all,
 )
 from contextgap.studies.experiments.plan import Plan, plan
 from contextgap.studies.experiments.reproduce import (
@@ -74,9 +75,7 @@ from contextgap.studies.experiments.reproduce import (
     reproduce,
     thinned,
 )
-from contextgap.studies.experiments.run import explored
-from contextgap.studies.experiments.tasks import Store, one_thread
-from contextgap.studies.experiments.tune import tune_all
+from contextgap.studies.experiments.run import Store, explored, one_thread
 from contextgap.studies.problems import (
     Classification,
     FixedData,

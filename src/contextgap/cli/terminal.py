@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from contextgap.base.bars import ProgressBar
+from contextgap.base.display import ProgressBar
 
 _LONG = 10.0  # seconds
 

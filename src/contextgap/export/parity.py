@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.beliefs.belief import Belief, gaps
+from contextgap.base.labels import Mask
+from contextgap.beliefs import Belief, gaps
 from contextgap.export.rule import (
     DecisionRule,
     check_masks,
@@ -25,9 +26,8 @@ from contextgap.export.rule import (
 )
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback, Status, answer
+from contextgap.policy.state import Fallback, Status, answer
 from contextgap.tables.contexts import Encoded
-from contextgap.tables.eligible import Mask
 
 _ROUNDED = 0.01  # of decisions may change where contexts are rounded
 # Scores as close as this, of scores around 1, differ by rounding alone.

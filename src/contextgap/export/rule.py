@@ -29,7 +29,7 @@ from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label, check_written
-from contextgap.beliefs.widths import Width
+from contextgap.beliefs import Width
 from contextgap.kernels import (
     Constant,
     Gaussian,
@@ -53,10 +53,17 @@ from contextgap.methods.recommenders import (
 )
 from contextgap.models import Posterior, Support
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback
-from contextgap.tables.columns import CYCLES, Category, Cyclic, Date
+from contextgap.policy.state import Fallback
+from contextgap.tables.columns import (
+    CYCLES,
+    MOST_LEVELS,
+    Category,
+    Coding,
+    Cyclic,
+    Date,
+    TableSchema,
+)
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.schema import MOST_LEVELS, Coding, TableSchema
 from contextgap.tables.table import Table
 
 _KERNELS = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)

@@ -18,9 +18,9 @@ from contextgap.kernels import Warped
 from contextgap.policy import Estimate, Policy
 from contextgap.policy.answers import regret_bounds
 from contextgap.policy.scoring import QUICK
-from contextgap.tables.cells import date_of
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
 from contextgap.tables.contexts import Encoded
+from contextgap.tables.table import date_of
 
 _SEEN = 256  # contexts among which the most typical one is found
 _MOST_LEVELS = 40  # of a category, the first that were met

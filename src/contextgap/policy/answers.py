@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contextgap.base import html
+from contextgap.base import display
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.descriptors import lazy
-from contextgap.base.labels import Label
+from contextgap.base.components import lazy
+from contextgap.base.labels import Label, Mask, groups
 from contextgap.base.names import study_import
-from contextgap.beliefs.belief import Belief
+from contextgap.beliefs import Belief
 from contextgap.methods.recommenders.history import Choice
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.models import Model, Predictor
-from contextgap.tables.eligible import Mask, groups
 
 if TYPE_CHECKING:
     from contextgap.policy.state import PolicyState, Rules
@@ -70,7 +69,7 @@ class Certificate:
         bounds = np.quantile(self.bound, shares, method="higher") if shares else ()
         rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
         title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
-        return html.table(title, ["of contexts", "at most"], rows)
+        return display.table(title, ["of contexts", "at most"], rows)
 
 
 class Answered(NamedTuple):
@@ -260,7 +259,6 @@ class Chooser:
         return picks
 
     def decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
-        """Yield blocks of rows, what is chosen there, and what it was chosen by."""
         for block in self.blocks(len(rows)):
             evidence = self.evidence(rows[block], among=len(rows))
             yield block, self.rules.method.recommender.choose(evidence), evidence
@@ -397,11 +395,11 @@ class Explanation:
         ]
         if self.others:
             rows.append(["", self.rest, "", "", "", f"{self.others} other trials"])
-        trials = html.table(
+        trials = display.table(
             self._title, ["trial", "adds", "weight", "reward", "arm", "tried at"], rows
         )
         said = "compared with what else was seen"
-        return trials + html.table(said, ["column", "adds"], self._columns)
+        return trials + display.table(said, ["column", "adds"], self._columns)
 
 
 def in_words(context: Any) -> str:

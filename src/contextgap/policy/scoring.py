@@ -26,16 +26,14 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label
-from contextgap.beliefs.belief import Belief
+from contextgap.base.labels import Label, Mask
+from contextgap.beliefs import Belief
 from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior, expected_rewards
 from contextgap.models.tuning.choose import errors_of_averages
 from contextgap.models.tuning.criteria import repetitions
 from contextgap.policy.answers import Chooser
-from contextgap.policy.card import Card, Estimate
-from contextgap.policy.fallback import Answer, Fallback, answer
-from contextgap.tables.eligible import Mask
+from contextgap.policy.state import Answer, Card, Estimate, Fallback, answer
 
 QUICK = 2000
 """Leave-one-out predictions of a card that is computed again and again, such as a live page's."""
@@ -212,7 +210,6 @@ def _direct(
     uncertain: FloatArray,
     control: _Control | None,
 ) -> list[Estimate]:
-    """Return averages of predicted rewards, for each of the shares."""
     terms = np.einsum("kij,ij->ki", shares, rows.posterior.mean)
     values, variance = _averages(terms, rows.alike, control)
     missed = np.square([_missed(rows.error, share, own) for share in shares])
@@ -269,7 +266,6 @@ def _estimates(values: FloatArray, variances: FloatArray) -> list[Estimate]:
 def _averages(
     terms: FloatArray, alike: float, control: _Control | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the averages of terms, shape (k, rows), and the variances of these averages."""
     values = terms.mean(axis=1)
     if control is None:
         return values, terms.var(axis=1, ddof=1) * alike / terms.shape[1]
@@ -421,7 +417,6 @@ def _standing_for(model: Model, arm: int) -> float:
 
 
 def _rows_that_count(model: Model, active: Sequence[int]) -> IntArray:
-    """Return the places of observations at which an arm in use was eligible."""
     places = np.arange(len(model.observed))
     if model.observed.has_eligible:
         places = places[model.observed.eligible(places)[:, list(active)].any(axis=1)]

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.labels import Mask
 from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, static_file
 from contextgap.export.c.text import LEVEL_UNKNOWN, STATUSES
-from contextgap.policy.fallback import Status
-from contextgap.tables.eligible import Mask
+from contextgap.policy.state import Status
 
 _COMPILERS = ("cc", "gcc", "clang")
 

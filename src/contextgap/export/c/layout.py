@@ -23,8 +23,8 @@ from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum, W
 from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback
-from contextgap.tables.schema import TableSchema
+from contextgap.policy.state import Fallback
+from contextgap.tables.columns import TableSchema
 
 
 class Form(Enum):

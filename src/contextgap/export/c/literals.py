@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from contextgap.base.labels import Label
 from contextgap.export.rule import ExportError
-from contextgap.tables.cells import Level
-from contextgap.tables.columns import Category
-from contextgap.tables.schema import TableSchema
+from contextgap.tables.columns import Category, TableSchema
+from contextgap.tables.table import Level
 
 DEFAULT_PREFIX = "contextgap"
 # C99 distinguishes names of functions by 31 characters, of which "_recommend_" takes the rest.

@@ -43,9 +43,8 @@ from contextgap.export.rule import (
     spread_numbers,
 )
 from contextgap.insight.watch import Watch
-from contextgap.policy.fallback import Status
-from contextgap.tables.columns import Category, Cyclic, Date, Kind
-from contextgap.tables.schema import MOST_LEVELS
+from contextgap.policy.state import Status
+from contextgap.tables.columns import MOST_LEVELS, Category, Cyclic, Date, Kind
 
 # Replaced by the export's id, which depends on the text around it. No text of a user's holds it,
 # since that is printable once it is written.

@@ -27,7 +27,7 @@ from contextgap.base.names import study_import
 from contextgap.export.rule import ExportError, How, SpreadNumber, spread_numbers
 from contextgap.kernels.categories import weights
 from contextgap.kernels.warped import Warp
-from contextgap.tables.schema import TableSchema
+from contextgap.tables.columns import TableSchema
 
 # From here on axes of these operators are an input; before, an attribute.
 _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}

@@ -5,14 +5,19 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from contextgap.studies.experiments.compare import (
+    PAPER_BANDWIDTHS,
     PAPER_METHODS,
+    PAPER_RIDGES,
     PAPER_SCALES,
     Comparison,
     Entry,
+    Grid,
+    GridSearch,
     Results,
     Study,
     compare,
     conduct,
+    tune,
     tune_and_compare,
 )
 from contextgap.studies.experiments.plan import Plan, pilot, plan
@@ -25,16 +30,10 @@ from contextgap.studies.experiments.selection import (
     summarise_cpu,
     summarise_selection,
 )
-from contextgap.studies.experiments.tune import (
-    PAPER_BANDWIDTHS,
-    PAPER_RIDGES,
-    Grid,
-    GridSearch,
-    tune,
-)
 
-# Pages named it contextgap.experiments.pilot.pilot before it moved.
+# Where public names were before they moved.
 sys.modules[f"{__name__}.pilot"] = sys.modules[plan.__module__]
+sys.modules[f"{__name__}.tune"] = sys.modules[tune.__module__]
 
 if not TYPE_CHECKING:  # type checkers would believe that it answers any name
 

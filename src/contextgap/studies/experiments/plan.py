@@ -11,11 +11,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.names import study_import
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.run import run
-from contextgap.studies.experiments.tasks import Progress, Result, Task, execute, rows_reached
+from contextgap.studies.experiments.run import Progress, Result, Task, execute, rows_reached, run
 from contextgap.studies.problems import Problem
 from contextgap.studies.theory import RegretBound, Spectrum, spectrum
 from contextgap.tables.contexts import ContextSchema

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base.names import study_import
-from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
+from contextgap.beliefs import PosteriorWidth, RidgeWidth
 from contextgap.methods.explorers import ContextualGap, KernelTS, Moment, Uniform
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import (
@@ -26,10 +26,14 @@ from contextgap.methods.recommenders import (
 )
 from contextgap.methods.recommenders.rules import context_normals
 from contextgap.studies.experiments.compare import (
+    PAPER_BANDWIDTHS,
     PAPER_METHODS,
+    PAPER_RIDGES,
     PAPER_SCALES,
     Comparison,
     Entry,
+    Grid,
+    GridSearch,
     Pair,
     Results,
     ScaledWidth,
@@ -37,19 +41,12 @@ from contextgap.studies.experiments.compare import (
     conduct,
     read_methods,
     scaled_entries,
+    tune_all,
     tune_and_compare,
 )
-from contextgap.studies.experiments.run import fly
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
-from contextgap.studies.experiments.tune import (
-    PAPER_BANDWIDTHS,
-    PAPER_RIDGES,
-    Grid,
-    GridSearch,
-    tune_all,
-)
+from contextgap.studies.experiments.run import Progress, Result, Store, Task, execute, fly
 from contextgap.studies.problems import MagnetometerBench, Problem, Sinusoids, Spacecraft
-from contextgap.studies.problems.spacecraft.constants import SENSORS
+from contextgap.studies.problems.simulation import SENSORS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -109,8 +106,6 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Workshop:
-    """How and where the work of a reproduction is done."""
-
     executor: Executor | None = None
     store: Store | None = None  # keeps results as they finish; with the same one, work goes on
     progress: Callable[[str], Progress] | None = None  # from a phase's name to what counts tasks
@@ -122,14 +117,12 @@ class Workshop:
             raise ValueError(f"protocol must be {' or '.join(PROTOCOLS)}, got {self.protocol!r}")
 
     def how(self, phase: str) -> dict[str, Any]:
-        """Return the keywords for ``execute``."""
         watch = None if self.progress is None else self.progress(phase)
         return {"executor": self.executor, "store": self.store, "progress": watch}
 
     def compared(
         self, study: Study, grid: Grid, scales: tuple[float, ...], where: str
     ) -> Comparison:
-        """Tune the paper's methods on a grid, then compare them."""
         watch = self.progress
         found = tune_and_compare(
             study,
@@ -153,13 +146,11 @@ class Workshop:
         return [*range(first + 50, len(explore), 50), len(explore)]
 
     def over_grid(self, study: Study, main: Comparison) -> dict[str, GridSearch]:
-        """Return every setting's regret on the first repetition's rows, by method."""
         grid = next(iter(main.tunings.values())).grid
         methods, width = protocol_methods(self.protocol), protocol_width(self.protocol)
         return tune_all(study.rounds[0], methods, grid, width, 0, **self.how("the whole grid"))
 
     def looked_back(self, study: Study, tuning: GridSearch) -> Results:
-        """Compare lengths of the look-back."""
         rules = {label: SmallestGapInHistory(last) for label, last in HISTORIES.items()}
         methods = {
             label: Method(explorer=ContextualGap(), recommender=rule)
@@ -317,7 +308,6 @@ def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -
 
 
 def fly_once(mission: Any, *, scale: float, width: ScaledWidth, **how: Any) -> Result:
-    """Return one flight's regret by orbit; ``how`` is for ``fly``."""
     trace = fly(mission, width=replace(width, scale=scale), **how)
     deployed = mission.orbit_number[trace.deployed]
     return {

@@ -46,7 +46,7 @@ from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.tasks import (
+from contextgap.studies.experiments.run import (
     Progress,
     Result,
     Store,
@@ -425,8 +425,6 @@ def ratio(above: FloatArray, below: FloatArray, weights: FloatArray) -> tuple[fl
 
 
 class Runs:
-    """How long solvers run on instances."""
-
     def __init__(self, scenario: Scenario) -> None:
         if not (scenario.runtime and math.isfinite(scenario.cutoff)):
             raise ValueError(
@@ -534,7 +532,6 @@ def _tasks_within(
 def select_within(
     train: Scenario, test: Scenario, *, method: str, budgets: Sequence[float], seed: int, aim: str
 ) -> Result:
-    """Return what one method selects on one fold after each budget, a share of all CPU time."""
     fold = _Fold(train, test, Runs(train), budgets, seed, aim)
     reached = [
         {
@@ -787,7 +784,6 @@ class Selector:
 
 
 def prepared_columns(preparation: Preparation) -> tuple[str, ...]:
-    """Return what a selector's policy calls its columns."""
     return tuple(f"prepared {name}" for name in preparation.columns)
 
 
@@ -831,7 +827,6 @@ def learn_selector(
 
 
 def known_preparation(scenario: Scenario) -> Preparation:
-    """Return how a scenario's raw features were prepared, or raise if it does not say."""
     if scenario.preparation is None:
         raise ValueError(
             "scenario must know how its raw features were prepared, as what "

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.base.labels import Label, read_labels
 from contextgap.base.names import renamed, study_import
-from contextgap.tables.cells import is_missing
 from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import ContextSchema, Encoded, read_columns
 from contextgap.tables.files import (
@@ -35,6 +34,7 @@ from contextgap.tables.files import (
     read_path,
     read_sheet,
 )
+from contextgap.tables.table import is_missing
 
 
 def part_ends(sizes: Sequence[Any], rows: int, name: str) -> list[int]:
@@ -444,7 +444,6 @@ class FixedData(Maker):
 
 
 def indices(labels: Iterable[Any], among: Sequence[Any]) -> IntArray:
-    """Return the places of labels among others."""
     places = {label: place for place, label in enumerate(among)}
     return np.array([places[label] for label in labels], dtype=np.intp)
 
@@ -591,7 +590,6 @@ class Table(FixedData):
         _check_apart(self.context or (), "context", self.rewards, "rewards")
 
     def load(self) -> Problem:
-        """Return all rows of the file."""
         path = Path(self.path)
         sheet = read_sheet(path, self.separator)
         if missing := sheet.without(self.rewards):
@@ -690,7 +688,6 @@ class SensorLog(FixedData):
             checks.settle(self, **{argument: read_names(argument, names)})
 
     def load(self) -> Problem:
-        """Return the whole log, in time order."""
         path = Path(self.path)
         check_file(path, (".mat", *SUFFIXES))
         arms: Sequence[Label] | None
@@ -731,7 +728,6 @@ class SensorLog(FixedData):
 
 
 def _read_matlab(path: Path) -> tuple[FloatArray, FloatArray]:
-    """Return telemetry and noise, both time first."""
     # Imported here: only this reader needs it, and it doubles the time to import this package.
     from scipy.io import loadmat
 
@@ -828,7 +824,6 @@ class Classification(FixedData):
             )
 
     def load(self) -> Problem:
-        """Return all rows."""
         by_name = isinstance(self.data, str)
         name = self.name or (self.data if by_name else "classification")
         features, target, known = self._fetch(self.data) if by_name else (*self.data, None)
@@ -891,7 +886,6 @@ def _read_features(
 
 
 def _read_classes(name: str, target: Any, rows: int) -> tuple[tuple[Label, ...], Any]:
-    """Return the distinct classes, in order, and for each row the place of its class."""
     if target is None or np.ndim(target) != 1:
         raise ValueError(
             f"the classes of {name!r} must be one label per row, got shape {np.shape(target)}"

@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.base.descriptors import lazy
-from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.tables.eligible import Mask
+from contextgap.base.components import lazy
+from contextgap.base.labels import Label, Mask, decode_label, encode_label
 from contextgap.tables.table import Table
 from contextgap.team.campaign.values import Trial
 

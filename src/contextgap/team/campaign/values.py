@@ -9,7 +9,7 @@ from typing import Any
 
 from contextgap.base.labels import Label
 from contextgap.models.tuning import Tuning
-from contextgap.policy.card import Card
+from contextgap.policy.state import Card
 
 
 class ConflictError(ValueError):

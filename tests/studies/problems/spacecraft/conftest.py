@@ -1,7 +1,7 @@
 import pytest
 
+from contextgap.studies.problems.simulation import TLE
 from contextgap.studies.problems.spacecraft import Spacecraft, simulate
-from contextgap.studies.problems.spacecraft.constants import TLE
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import eval_genlaguerre
 
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import (
+from contextgap.studies.problems import simulation as c
+from contextgap.studies.problems.simulation import (
     Motion,
     Sensors,
     Sources,

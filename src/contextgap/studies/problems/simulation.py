@@ -1,5 +1,9 @@
 """The spacecraft, subsystem by subsystem: orbit, attitude, power, temperatures and magnetometers.
 
+Every number comes first, with its unit and where it comes from. Body axes: z along the long side, x
+and y across; the origin is the middle of the 3U frame. Numbers with no other source are assumed:
+plausible for a 3U CubeSat, and chosen so that each of the three sensors is at times the best.
+
 The rigid body, with a wheel along its y axis, is computed in plain floats and tuples: at this size
 they are several times as fast as arrays. The fields of the spacecraft's own currents are linear in
 them, so each source is one vector of nT per ampere (or per A m²) and sensor, computed once.
@@ -13,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +25,180 @@ from numpy.typing import ArrayLike, NDArray
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.names import study_import
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.constants import Vector
+
+Vector: TypeAlias = tuple[float, float, float]
+
+# Orbit and Earth.
+
+# GRIFEX (NORAD 40379), 31 August 2015; NORAD's public catalogue.
+TLE: Final = (
+    "1 40379U 15003D   15243.42702278  .00003367  00000-0  17130-3 0  9993",
+    "2 40379  99.1124 290.6779 0157088   8.9691 351.4280 15.07659299 31889",
+)
+J2000: Final = 2451545.0  # Julian date of 2000-01-01 12:00; definition
+DAY: Final = 86400.0  # s; definition
+EARTH_RADIUS: Final = 6371.0  # km; mean radius (IUGG)
+IGRF_RADIUS: Final = 6371.2  # km; reference radius of the IGRF
+SUN_ANGULAR_RADIUS: Final = 0.2666  # deg; mean, 959.63 arcsec (IAU)
+GROUND_STATION: Final = (42.27, -83.74)  # deg north, deg east; Ann Arbor, where GRIFEX is operated
+
+# Attitude.
+
+INERTIA: Final[Vector] = (0.033, 0.033, 0.006)  # kg m²; assumed, about a box of 3.2 kg
+FIRST_RATE: Final[Vector] = (0.6, 0.3, 1.2)  # deg/s at the start
+RESIDUAL_DIPOLE: Final[Vector] = (0.002, -0.001, 0.004)  # A m²
+DISTURBANCE: Final = 1e-8  # N m, standard deviation of a 10 s mean; assumed (drag at 500 km)
+CONTROL_CYCLE: Final = 1.0  # s between torquer and wheel commands, at most
+TORQUER_LIMIT: Final = 0.1  # A m² per axis
+BDOT_GAIN: Final = 6e4  # A m² s/T
+REMANENCE: Final = 0.004  # of the commanded moment; assumed, a soft-magnetic core
+REMANENCE_LAG: Final = 330.0  # s
+LEAKAGE: Final = 0.001  # of the commanded moment, left while the sensors are read
+WHEEL_FIRST: Final = 0.5e-3  # N m s at the start; assumed. The wheel's axis is y.
+WHEEL_FULL: Final = 1.7e-3  # N m s at full speed
+WHEEL_FULL_RPM: Final = 8000.0  # rpm
+WHEEL_LAG: Final = 120.0  # s to approach a new set-point
+WHEEL_TORQUE: Final = 2e-5  # N m, limit
+WHEEL_TARGETS: Final = (-1.5e-3, 1.7e-3)  # N m s, range of set-points
+
+# What happens when.
+
+WHEEL_INTERVAL: Final = 1500.0  # s, mean time between new set-points
+PAYLOAD_INTERVAL: Final = (1500.0, 5000.0)  # s, mean wait in high and in low latitudes
+PAYLOAD_LATITUDE: Final = 50.0  # deg, above which latitudes are high
+DETUMBLE_INTERVAL: Final = 3500.0  # s, mean wait between B-dot campaigns
+RUN_LENGTH: Final = (300.0, 900.0)  # s, of payload runs and B-dot campaigns
+BEACON_SHARE: Final = 0.12  # of telemetry frames that coincide with a beacon
+DOWNLINK_ELEVATION: Final = 5.0  # deg above the station's horizon; assumed, a usual mask
+
+# Power.
+
+PANEL_CURRENT: Final = 0.92  # A of a body panel facing the Sun; assumed, 7 W at 8 V
+WING_CURRENT: Final = 0.46  # A of the two-sided wing
+ALBEDO: Final = 0.06  # of the Sun's light, on every panel while sunlit
+PANEL_REFERENCE: Final = 28.0  # °C at which panel currents are stated; usual for space cells
+PANEL_DRIFT: Final = 6e-4  # 1/K, change of panel current; assumed, as of triple-junction cells
+REGULATOR: Final = 0.9  # of the panels' current reaches the bus
+DOWNLINK_CURRENT: Final = 1.05  # A; assumed, a 2 W UHF transmitter
+BEACON_CURRENT: Final = 0.9  # A
+PAYLOAD_CURRENT: Final = 0.65  # A
+HEATER_CURRENT: Final = 0.45  # A
+TORQUER_CURRENT: Final = 2.5  # A per A m², each axis
+WHEEL_CURRENT: Final = (0.02, 0.08, 3e3)  # A at rest, A more at full speed, A per N m
+PROCESSOR_CURRENT: Final = (0.18, 0.03)  # A, mean and standard deviation
+PROCESSOR_LAG: Final = 495.0  # s, correlation time of the processor's current
+BATTERY_CAPACITY: Final = 2.6  # A h; assumed, one pair of 18650 cells in series
+BATTERY_VOLTAGE: Final = (7.2, 1.15)  # V when empty, V more when full; assumed, two Li-ion cells
+BATTERY_FIRST: Final = 0.9  # state of charge at the start
+CHARGE_CURRENT: Final = 1.2  # A, limit; assumed, about half the capacity per hour
+CHARGE_TAPER: Final = 0.04  # state of charge below full at which charging tapers
+
+# Temperatures: first-order lags towards what surrounds a node.
+
+PANEL_LAG: Final = 600.0  # s
+PANEL_BALANCE: Final = (-35.0, 85.0, 18.0)  # °C dark, K facing the Sun, K while sunlit
+BOOM_LAG: Final = 420.0  # s
+BOOM_BALANCE: Final = (-45.0, 95.0, 0.7)  # °C dark, K broadside to the Sun, exponent
+INTERIOR_LAG: Final = 4500.0  # s
+INTERIOR_BALANCE: Final = (-17.5, 25.0, 9.0)  # °C dark, K while sunlit, K per A of load
+BATTERY_LAG: Final = 5400.0  # s
+BATTERY_BALANCE: Final = (-1.0, 14.0)  # K from the interior, K per A of heater
+HEATER_RANGE: Final = (4.0, 6.0)  # °C, on below, off above
+AMPLIFIER_LAG: Final = 300.0  # s
+AMPLIFIER_BALANCE: Final = 28.0  # K above the interior per A of transmitter
+FIRST_TEMPERATURES: Final = {  # °C at the start
+    "panel": 10.0,
+    "interior": 8.0,
+    "battery": 7.0,
+    "amplifier": 10.0,
+    "boom": 0.0,
+}
+
+# Where things are.
+
+SENSORS: Final[dict[str, Vector]] = {  # m
+    "top deck": (0.020, 0.010, 0.140),
+    "bottom deck": (-0.020, -0.010, -0.140),
+    "boom": (0.0, 0.220, 0.030),
+}
+# Net loop of each current, the part that its return path does not cancel: centre and two
+# half-edges of a rectangle, m; all assumed. The moment points along first × second half-edge.
+LOOPS: Final[dict[str, tuple[Vector, Vector, Vector]]] = {
+    "panel +X": ((0.049, 0.0, 0.015), (0.0, 0.0, 0.120), (0.0, 0.0011, 0.0)),
+    "panel -X": ((-0.049, 0.0, -0.015), (0.0, 0.0, 0.120), (0.0, -0.0010, 0.0)),
+    "panel +Y": ((0.0, 0.049, 0.015), (0.0, 0.0, 0.120), (0.0012, 0.0, 0.0)),
+    "panel -Y": ((0.0, -0.049, -0.015), (0.0, 0.0, 0.120), (-0.0010, 0.0, 0.0)),
+    "wing": ((0.0, 0.150, 0.0), (0.0, 0.0, 0.090), (0.004, 0.0, 0.0)),
+    "battery": ((0.010, -0.015, -0.075), (0.0, 0.012, 0.003), (0.005, 0.0, 0.0)),
+    "bus": ((0.0, 0.010, -0.030), (0.0, 0.030, 0.0), (0.0, 0.0, 0.004)),
+    "transmitter": ((-0.010, 0.0, 0.085), (0.020, 0.0, 0.0), (0.0, 0.005, 0.001)),
+    "payload": ((0.010, 0.020, 0.055), (0.030, 0.0, 0.0), (0.0, 0.001, 0.004)),
+    "heater": ((0.020, -0.020, -0.090), (0.015, 0.0, 0.0), (0.0, 0.005, 0.0)),
+    "wheel": ((0.0, 0.0, 0.010), (0.014, 0.0, 0.0), (0.0, 0.0, 0.014)),
+}
+TORQUERS: Final[dict[str, Vector]] = {  # m
+    "X": (0.0, 0.030, -0.060),
+    "Y": (0.030, 0.0, -0.060),
+    "Z": (0.0, 0.0, -0.050),
+}
+ROTOR: Final[Vector] = (0.0, 0.0, 0.010)  # m
+ROTOR_DIPOLE: Final = 1e-3  # A m², across the wheel's axis
+ROTOR_BANDWIDTH: Final = 8.0  # Hz, above which a reading averages the rotor away
+
+# Sensors.
+
+# Hard iron: the field of these currents at each sensor is taken off, as a ground calibration
+# with the spacecraft in its most usual state would do. A; assumed, near a flight's medians.
+CALIBRATION_CURRENTS: Final = {
+    "panel +X": 0.04,
+    "panel -X": 0.04,
+    "panel +Y": 0.04,
+    "panel -Y": 0.04,
+    "wing": 0.07,
+    "battery": 0.0,
+    "bus": 0.30,
+    "transmitter": 0.0,
+    "payload": 0.0,
+    "heater": 0.0,
+    "wheel": 0.06,
+}
+DRIFT: Final = (  # nT/K, offset of each sensor's x, y and z
+    (1.5, 0.8, 0.5),
+    (0.8, -2.0, 0.8),
+    (1.4, -0.7, 0.7),
+)
+CALIBRATION_TEMPERATURES: Final = (5.0, 5.0, 0.0)  # °C of each sensor, without drift
+AMPLIFIER_SHARE: Final = 0.3  # of the amplifier's warmth reaches the top deck's sensor
+NOISE: Final = (4.0, 4.0, 6.0)  # nT per axis, white
+# What calibration left of scale errors (diagonal) and misalignments (off it, rad), times 1000;
+# assumed.
+GAIN_ERRORS: Final = (
+    ((0.6, -0.4, 0.3), (0.5, -0.5, 0.4), (-0.3, 0.2, 0.7)),
+    ((-0.5, 0.3, -0.4), (0.2, 0.6, -0.3), (0.4, -0.5, 0.5)),
+    ((0.7, 0.5, -0.6), (-0.4, 0.8, 0.5), (0.5, -0.6, -0.6)),
+)
+FIELD_NOISE: Final = 60.0  # nT per axis, of the on-board magnetometer in the telemetry
+REWARD_UNIT: Final = 100.0  # nT of error that cost a reward of 1; chosen
+
+# The bench: what its script and its instruments add to the above.
+
+BENCH_STEP: Final = 10.0  # s between rows; chosen, as of a flight
+BENCH_ORBIT: Final = 5730.0  # s of the script's orbit; GRIFEX's, 15.08 orbits a day
+BENCH_ECLIPSE: Final = 0.36  # of an orbit without Sun; usual for low orbits
+BENCH_LATITUDE: Final = 81.0  # deg, highest latitude, which paces the payload; GRIFEX's
+BENCH_PASSES: Final = 3  # orbits from one downlink to the next
+BENCH_PASS: Final = 0.1  # of an orbit, length of a downlink
+BENCH_TURNS: Final = (600.0, 7000.0)  # s in which the Sun circles the z axis, and nods
+BENCH_NOD: Final = 60.0  # deg, highest elevation of the Sun above the xy plane
+BENCH_NOISE: Final = 0.1  # nT per axis of a reading; assumed, above a laboratory fluxgate's own
+BENCH_RESOLUTION: Final = 1e-3  # A, of the currents in telemetry
 
 
 def sun_direction(days: FloatArray) -> FloatArray:
     """Return the unit vector to the Sun in the mean equator and equinox of date, shape (n, 3).
 
     This is the low-precision formula of the Astronomical Almanac, good to 0.01° from 1950 to 2050;
-    ``days`` are days since c.J2000.
+    ``days`` are days since J2000.
     """
     mean_longitude = 280.460 + 0.9856474 * days
     anomaly = np.radians(357.528 + 0.9856003 * days)
@@ -43,10 +212,10 @@ def visible_sun(position: FloatArray, sun: FloatArray) -> FloatArray:
     """Return the fraction of the Sun's disc visible from positions in km, shape (n,)."""
     distance = np.linalg.norm(position, axis=1)
     from_nadir = np.degrees(np.arccos(np.clip(-(position * sun).sum(axis=1) / distance, -1, 1)))
-    limb = np.degrees(np.arcsin(c.EARTH_RADIUS / distance))
+    limb = np.degrees(np.arcsin(EARTH_RADIUS / distance))
     # The Earth looks 250 times as wide as the Sun: its limb is nearly straight, and what it leaves
     # of the disc a circular segment.
-    height = np.clip((from_nadir - limb) / c.SUN_ANGULAR_RADIUS, -1, 1)
+    height = np.clip((from_nadir - limb) / SUN_ANGULAR_RADIUS, -1, 1)
     return np.asarray((np.arccos(-height) + height * np.sqrt(1 - height**2)) / np.pi)
 
 
@@ -89,7 +258,7 @@ def dipole_axis(date: datetime) -> FloatArray:
     """Return the Earth-fixed unit vector to the geomagnetic north pole, shape (3,)."""
     # On the equator IGRF's first degree is Br = 2 (g11 cos φ + h11 sin φ) and Bθ = g10.
     radial, south, _ = study_import("ppigrf", extra="spacecraft").igrf_gc(
-        c.IGRF_RADIUS, 90.0, np.array([0.0, 90.0]), date, max_degree=1
+        IGRF_RADIUS, 90.0, np.array([0.0, 90.0]), date, max_degree=1
     )
     (g11, h11), g10 = radial.ravel() / 2, south.ravel()[0]
     moment = -np.array([g11, h11, g10])
@@ -100,7 +269,7 @@ def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatA
     """Return the angle in degrees of Earth-fixed positions (km) above a station's horizon."""
     north, east = np.radians(latitude), np.radians(longitude)
     up = np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
-    sight = position - c.EARTH_RADIUS * up
+    sight = position - EARTH_RADIUS * up
     return np.asarray(np.degrees(np.arcsin(sight @ up / np.linalg.norm(sight, axis=1))))
 
 
@@ -128,8 +297,8 @@ def propagate(tle: tuple[str, str], n: int, step: float) -> Orbit:
     """Return ``n`` steps (s) of the orbit that starts at the epoch of two-line elements."""
     time = step * np.arange(n, dtype=np.float64)
     position, velocity, epoch = _sgp4(tle, time)
-    days = epoch + time / c.DAY
-    # From days to a date: c.J2000 is noon of 1 January 2000.
+    days = epoch + time / DAY
+    # From days to a date: J2000 is noon of 1 January 2000.
     date = datetime(2000, 1, 1, 12) + timedelta(days=epoch)
     sidereal = sidereal_angle(days)
     fixed = turned(position, -sidereal)
@@ -144,18 +313,18 @@ def propagate(tle: tuple[str, str], n: int, step: float) -> Orbit:
         sunlit=visible_sun(position, sun),
         latitude=np.degrees(np.arcsin(direction[:, 2])),
         dipole_latitude=np.degrees(np.arcsin(direction @ dipole_axis(date))),
-        elevation=elevation(fixed, *c.GROUND_STATION),
+        elevation=elevation(fixed, *GROUND_STATION),
         phase=phase,
         number=number,
     )
 
 
 def _sgp4(tle: tuple[str, str], time: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return positions in km, velocities in km/s and the epoch in days since c.J2000."""
+    """Return positions in km, velocities in km/s and the epoch in days since J2000."""
     api = study_import("sgp4.api", extra="spacecraft")
     satellite = api.Satrec.twoline2rv(*tle)
     whole = np.full(len(time), satellite.jdsatepoch)
-    errors, position, velocity = satellite.sgp4_array(whole, satellite.jdsatepochF + time / c.DAY)
+    errors, position, velocity = satellite.sgp4_array(whole, satellite.jdsatepochF + time / DAY)
     failed = np.flatnonzero((errors > 0) | ~np.isfinite(position).all(axis=1))
     if failed.size:
         reason = api.SGP4_ERRORS.get(int(errors[failed[0]]), "its elements are not numbers")
@@ -163,7 +332,7 @@ def _sgp4(tle: tuple[str, str], time: FloatArray) -> tuple[FloatArray, FloatArra
             f"tle must be an orbit that lasts the flight, got {tle!r}, which fails after "
             f"{time[failed[0]]:g} s: {reason}"
         )
-    return position, velocity, satellite.jdsatepoch - c.J2000 + satellite.jdsatepochF
+    return position, velocity, satellite.jdsatepoch - J2000 + satellite.jdsatepochF
 
 
 def _phase(position: FloatArray, velocity: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -203,22 +372,22 @@ def draw_schedule(
     # does not change its beginning.
     for_events, for_processor = rng.spawn(2)
     chance = for_events.random((n, 7))
-    high = np.abs(latitude) > c.PAYLOAD_LATITUDE
-    payload = _runs(np.where(high, *c.PAYLOAD_INTERVAL), step, chance[:, 0:2])
-    downlink = elevation > c.DOWNLINK_ELEVATION
-    beacon = (chance[:, 6] < c.BEACON_SHARE) & ~downlink
-    lowest, highest = c.WHEEL_TARGETS
+    high = np.abs(latitude) > PAYLOAD_LATITUDE
+    payload = _runs(np.where(high, *PAYLOAD_INTERVAL), step, chance[:, 0:2])
+    downlink = elevation > DOWNLINK_ELEVATION
+    beacon = (chance[:, 6] < BEACON_SHARE) & ~downlink
+    lowest, highest = WHEEL_TARGETS
     set_points = lowest + (highest - lowest) * chance[:, 5]
-    changes = chance[:, 4] < -np.expm1(-step / c.WHEEL_INTERVAL)
+    changes = chance[:, 4] < -np.expm1(-step / WHEEL_INTERVAL)
     latest = np.maximum.accumulate(np.where(changes, np.arange(n), -1))
     # A first-order autoregression with the stated mean, deviation and correlation time.
-    mean, deviation = c.PROCESSOR_CURRENT
-    memory = math.exp(-step / c.PROCESSOR_LAG)
+    mean, deviation = PROCESSOR_CURRENT
+    memory = math.exp(-step / PROCESSOR_LAG)
     shocks = np.sqrt(1 - memory**2) * for_processor.standard_normal(n)
     return Schedule(
-        wheel_target=np.where(latest < 0, c.WHEEL_FIRST, set_points[latest]),
+        wheel_target=np.where(latest < 0, WHEEL_FIRST, set_points[latest]),
         payload=payload,
-        detumble=_runs(np.full(n, c.DETUMBLE_INTERVAL), step, chance[:, 2:4]),
+        detumble=_runs(np.full(n, DETUMBLE_INTERVAL), step, chance[:, 2:4]),
         downlink=downlink,
         beacon=beacon & ~payload,  # as on GRIFEX, whose payload must not be disturbed
         processor=mean + deviation * fading_sum(shocks, memory),
@@ -228,7 +397,7 @@ def draw_schedule(
 def _runs(interval: FloatArray, step: float, chance: FloatArray) -> NDArray[np.bool_]:
     """Return when something is on that starts at random and lasts for a random time."""
     starts = chance[:, 0] < -np.expm1(-step / interval)
-    shortest, longest = c.RUN_LENGTH
+    shortest, longest = RUN_LENGTH
     steps = np.ceil((shortest + (longest - shortest) * chance[:, 1]) / step).astype(int)
     on = np.zeros(len(interval), dtype=bool)
     free = 0
@@ -268,7 +437,7 @@ def derivative(state: State, field: Vector, moment: Vector, torque: float, jolt:
     the body.
     """
     q0, q1, q2, q3, wx, wy, wz, wheel = state
-    inertia_x, inertia_y, inertia_z = c.INERTIA
+    inertia_x, inertia_y, inertia_z = INERTIA
     bx, by, bz = to_body(state, field)
     mx, my, mz = moment
     # J·ω' = m×B + jolt − torque·y − ω×(J·ω + wheel·y)
@@ -290,7 +459,6 @@ def derivative(state: State, field: Vector, moment: Vector, torque: float, jolt:
 
 
 def to_body(state: State, vector: Vector) -> Vector:
-    """Return an inertial vector in body axes."""
     w, x, y, z = state[:4]
     a, b, d = vector
     return (
@@ -330,14 +498,14 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
     # A normal vector in four dimensions points anywhere with equal chance, as attitudes should.
     direction = rng.standard_normal(4)
     q0, q1, q2, q3 = (direction / np.linalg.norm(direction)).tolist()
-    wx, wy, wz = np.radians(c.FIRST_RATE).tolist()
-    state: State = q0, q1, q2, q3, wx, wy, wz, c.WHEEL_FIRST
-    cycles = math.ceil(step / c.CONTROL_CYCLE)
+    wx, wy, wz = np.radians(FIRST_RATE).tolist()
+    state: State = q0, q1, q2, q3, wx, wy, wz, WHEEL_FIRST
+    cycles = math.ceil(step / CONTROL_CYCLE)
     cycle = step / cycles
-    kept = math.exp(-cycle / c.REMANENCE_LAG)
-    gained = (1 - kept) * c.REMANENCE
+    kept = math.exp(-cycle / REMANENCE_LAG)
+    gained = (1 - kept) * REMANENCE
     # The stated deviation belongs to 10 s; a mean over a longer time varies less.
-    jolts = rng.normal(0, c.DISTURBANCE * math.sqrt(10 / step), (len(orbit.time), 3)).tolist()
+    jolts = rng.normal(0, DISTURBANCE * math.sqrt(10 / step), (len(orbit.time), 3)).tolist()
     fields = (orbit.field * 1e-9).tolist()
     rx = ry = rz = 0.0  # remanence, which follows a share of the command with a lag
     record = []
@@ -349,7 +517,7 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
             command = bdot(state, field) if detumble else (0.0, 0.0, 0.0)
             if number == 0:
                 record.append((*state, torque, *command, rx, ry, rz))
-            mx, my, mz = (x + y for x, y in zip(command, c.RESIDUAL_DIPOLE, strict=True))
+            mx, my, mz = (x + y for x, y in zip(command, RESIDUAL_DIPOLE, strict=True))
             state = advance(state, cycle, field, (mx, my, mz), torque, jolt)
             x, y, z = command
             rx, ry, rz = kept * rx + gained * x, kept * ry + gained * y, kept * rz + gained * z
@@ -371,13 +539,13 @@ def bdot(state: State, field: Vector) -> Vector:
     # Seen from the body the field changes by B×ω; what the orbit adds, about a tenth of that at
     # 1 deg/s, is neglected.
     change = (by * wz - bz * wy, bz * wx - bx * wz, bx * wy - by * wx)
-    x, y, z = (_limited(-c.BDOT_GAIN * rate, c.TORQUER_LIMIT) for rate in change)
+    x, y, z = (_limited(-BDOT_GAIN * rate, TORQUER_LIMIT) for rate in change)
     return x, y, z
 
 
 def wheel_torque(wheel: float, target: float) -> float:
     """Return the torque, N m, that brings the wheel's momentum to its set-point, both in N m s."""
-    return _limited((target - wheel) / c.WHEEL_LAG, c.WHEEL_TORQUE)
+    return _limited((target - wheel) / WHEEL_LAG, WHEEL_TORQUE)
 
 
 def _limited(value: float, limit: float) -> float:
@@ -456,29 +624,29 @@ def outer_temperatures(
     facing: FloatArray, sunlit: FloatArray, step: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the temperatures of body panels and of the boom, °C, by their cosines to the Sun."""
-    dark, sun, near = c.PANEL_BALANCE
+    dark, sun, near = PANEL_BALANCE
     panels = dark + (sun * facing[:, :4] + near) * sunlit[:, np.newaxis]
-    dark, sun, exponent = c.BOOM_BALANCE
+    dark, sun, exponent = BOOM_BALANCE
     boom = dark + sun * sunlit * facing[:, 4] ** exponent
     return (
-        lagged(panels, c.PANEL_LAG, step, c.FIRST_TEMPERATURES["panel"]),
-        lagged(boom, c.BOOM_LAG, step, c.FIRST_TEMPERATURES["boom"]),
+        lagged(panels, PANEL_LAG, step, FIRST_TEMPERATURES["panel"]),
+        lagged(boom, BOOM_LAG, step, FIRST_TEMPERATURES["boom"]),
     )
 
 
 def keep_warm(load: FloatArray, sunlit: FloatArray, step: float) -> Interior:
     """Return interior, battery and thermostat; ``load`` is all currents but the heater's, A."""
-    dark, sun, per_ampere = c.INTERIOR_BALANCE
-    below, heated = c.BATTERY_BALANCE
-    on_below, off_above = c.HEATER_RANGE
-    interior_share = -math.expm1(-step / c.INTERIOR_LAG)
-    battery_share = -math.expm1(-step / c.BATTERY_LAG)
-    interior, battery = c.FIRST_TEMPERATURES["interior"], c.FIRST_TEMPERATURES["battery"]
+    dark, sun, per_ampere = INTERIOR_BALANCE
+    below, heated = BATTERY_BALANCE
+    on_below, off_above = HEATER_RANGE
+    interior_share = -math.expm1(-step / INTERIOR_LAG)
+    battery_share = -math.expm1(-step / BATTERY_LAG)
+    interior, battery = FIRST_TEMPERATURES["interior"], FIRST_TEMPERATURES["battery"]
     heating = False
     record = []
     for current, light in zip(load.tolist(), sunlit.tolist(), strict=True):
         heating = battery < on_below or (heating and battery < off_above)
-        heater = c.HEATER_CURRENT if heating else 0.0
+        heater = HEATER_CURRENT if heating else 0.0
         record.append((interior, battery, heater))
         around = dark + sun * light + per_ampere * (current + heater)
         beside = interior + below + heated * heater
@@ -499,35 +667,35 @@ class Supply:
 
 def loads(schedule: Schedule, motion: Motion) -> dict[str, FloatArray]:
     """Return the currents, A, that schedule and motion ask for: all loads but the heater."""
-    at_rest, at_speed, per_torque = c.WHEEL_CURRENT
-    speed = np.abs(motion.wheel) / c.WHEEL_FULL
-    beacon = c.BEACON_CURRENT * schedule.beacon
+    at_rest, at_speed, per_torque = WHEEL_CURRENT
+    speed = np.abs(motion.wheel) / WHEEL_FULL
+    beacon = BEACON_CURRENT * schedule.beacon
     return {
-        "transmitter": np.where(schedule.downlink, c.DOWNLINK_CURRENT, beacon),
-        "payload": np.where(schedule.payload, c.PAYLOAD_CURRENT, 0.0),
+        "transmitter": np.where(schedule.downlink, DOWNLINK_CURRENT, beacon),
+        "payload": np.where(schedule.payload, PAYLOAD_CURRENT, 0.0),
         "wheel": at_rest + at_speed * speed + per_torque * np.abs(motion.wheel_torque),
-        "torquers": c.TORQUER_CURRENT * np.abs(motion.command).sum(axis=1),
+        "torquers": TORQUER_CURRENT * np.abs(motion.command).sum(axis=1),
         "processor": schedule.processor,
     }
 
 
 def balance(available: FloatArray, load: FloatArray, step: float) -> Supply:
     """Return how the battery evens out panels and loads (A); a full one throttles panels."""
-    capacity = c.BATTERY_CAPACITY * 3600  # A s
-    given = c.REGULATOR * available.sum(axis=1)
-    charge = c.BATTERY_FIRST
+    capacity = BATTERY_CAPACITY * 3600  # A s
+    given = REGULATOR * available.sum(axis=1)
+    charge = BATTERY_FIRST
     record = []
     for supply, demand in zip(given.tolist(), load.tolist(), strict=True):
         room = 1 - charge
         # The second bound only matters for steps so long that one could overcharge.
-        limit = min(c.CHARGE_CURRENT * min(room / c.CHARGE_TAPER, 1.0), room * capacity / step)
+        limit = min(CHARGE_CURRENT * min(room / CHARGE_TAPER, 1.0), room * capacity / step)
         current = max(min(supply - demand, limit), -charge * capacity / step)
         record.append((current, charge))
         charge += current * step / capacity
     battery, state = np.array(record).T
     # In the dark nothing is given, and nothing needs throttling.
     used = np.minimum((load + battery) / np.where(given > 0, given, 1.0), 1.0)
-    empty, more = c.BATTERY_VOLTAGE
+    empty, more = BATTERY_VOLTAGE
     return Supply(
         panels=available * used[:, np.newaxis],
         battery=battery,
@@ -556,10 +724,10 @@ def fly_onboard(
     load = np.asarray(sum(drawn.values()))
     inside = keep_warm(load, sunlit, step)
     panels, boom = outer_temperatures(facing, sunlit, step)
-    amplifier = inside.temperature + c.AMPLIFIER_BALANCE * drawn["transmitter"]
-    full = np.array([c.PANEL_CURRENT] * 4 + [c.WING_CURRENT])
-    warmth = np.column_stack([panels, boom]) - c.PANEL_REFERENCE
-    available = full * ((facing + c.ALBEDO) * sunlit[:, np.newaxis]) * (1 + c.PANEL_DRIFT * warmth)
+    amplifier = inside.temperature + AMPLIFIER_BALANCE * drawn["transmitter"]
+    full = np.array([PANEL_CURRENT] * 4 + [WING_CURRENT])
+    warmth = np.column_stack([panels, boom]) - PANEL_REFERENCE
+    available = full * ((facing + ALBEDO) * sunlit[:, np.newaxis]) * (1 + PANEL_DRIFT * warmth)
     bus = load + inside.heater
     supply = balance(available, bus, step)
     currents = {
@@ -573,7 +741,7 @@ def fly_onboard(
         **dict(zip(PANELS, panels.T, strict=True)),
         "interior": inside.temperature,
         "battery": inside.battery,
-        "amplifier": lagged(amplifier, c.AMPLIFIER_LAG, step, c.FIRST_TEMPERATURES["amplifier"]),
+        "amplifier": lagged(amplifier, AMPLIFIER_LAG, step, FIRST_TEMPERATURES["amplifier"]),
         "boom": boom,
     }
     return Onboard(currents, temperatures, supply)
@@ -614,14 +782,14 @@ def dipole_field(moment: ArrayLike, offset: ArrayLike) -> FloatArray:
 @cache
 def loop_coupling() -> FloatArray:
     """Return nT/A at each sensor of each loop, in the order of LOOPS, shape (loops, sensors, 3)."""
-    sensors, loops = c.SENSORS.values(), c.LOOPS.values()
+    sensors, loops = SENSORS.values(), LOOPS.values()
     return frozen(np.array([[rectangle_field(*loop, at) for at in sensors] for loop in loops]))
 
 
 @cache
 def torquer_coupling() -> FloatArray:
     """Return nT per A m² at each sensor of each torquer, shape (3, sensors, 3)."""
-    sensors, axes = c.SENSORS.values(), zip(np.eye(3), c.TORQUERS.values(), strict=True)
+    sensors, axes = SENSORS.values(), zip(np.eye(3), TORQUERS.values(), strict=True)
     return frozen(
         np.array([[dipole_field(m, np.subtract(s, p)) for s in sensors] for m, p in axes])
     )
@@ -630,7 +798,7 @@ def torquer_coupling() -> FloatArray:
 @cache
 def rotor_coupling() -> FloatArray:
     """Return nT per A m² at each sensor of the rotor's moment along x and z, (2, sensors, 3)."""
-    offsets = [np.subtract(at, c.ROTOR) for at in c.SENSORS.values()]
+    offsets = [np.subtract(at, ROTOR) for at in SENSORS.values()]
     return frozen(np.array([[dipole_field(m, o) for o in offsets] for m in np.eye(3)[[0, 2]]]))
 
 
@@ -654,7 +822,7 @@ class Sources:
 
 def interference(currents: FloatArray, motion: Motion) -> FloatArray:
     """Return the field of currents (A) and torquers at each sensor, nT, shape (n, sensors, 3)."""
-    moments = motion.remanence + c.LEAKAGE * motion.command
+    moments = motion.remanence + LEAKAGE * motion.command
     own = np.tensordot(currents, loop_coupling(), axes=1)
     return np.asarray(own + np.tensordot(moments, torquer_coupling(), axes=1))
 
@@ -662,22 +830,20 @@ def interference(currents: FloatArray, motion: Motion) -> FloatArray:
 def rotor_field(motion: Motion, phase: FloatArray | float) -> FloatArray:
     """Return the field of the wheel's rotor at a phase (rad), nT, shape (n, sensors, 3)."""
     # A reading averages over some 20 ms, in which a fast rotor's field cancels.
-    frequency = np.abs(motion.wheel) / c.WHEEL_FULL * c.WHEEL_FULL_RPM / 60
-    left = c.ROTOR_DIPOLE / np.sqrt(1 + (frequency / c.ROTOR_BANDWIDTH) ** 2)
+    frequency = np.abs(motion.wheel) / WHEEL_FULL * WHEEL_FULL_RPM / 60
+    left = ROTOR_DIPOLE / np.sqrt(1 + (frequency / ROTOR_BANDWIDTH) ** 2)
     moment = np.column_stack([left * np.cos(phase), left * np.sin(phase)])
     return np.asarray(np.tensordot(moment, rotor_coupling(), axes=1))
 
 
 def hard_iron() -> FloatArray:
     """Return what ground calibration subtracts from each sensor's reading, nT, (sensors, 3)."""
-    usual = [c.CALIBRATION_CURRENTS[name] for name in c.LOOPS]
+    usual = [CALIBRATION_CURRENTS[name] for name in LOOPS]
     return np.asarray(np.tensordot(usual, loop_coupling(), axes=1))
 
 
 @dataclass(frozen=True, eq=False)
 class Sensors:
-    """Three magnetometers along a flight."""
-
     field: FloatArray  # the Earth's in body axes, nT, shape (n, 3)
     own: FloatArray  # of currents and torquers at each sensor, nT, shape (n, sensors, 3)
     temperatures: FloatArray  # each sensor's, °C
@@ -687,15 +853,15 @@ class Sensors:
     def errors(self, phase: FloatArray | float) -> FloatArray:
         """Return each reading minus the Earth's field before white noise, nT, (n, sensors, 3)."""
         own = self.own + self.sources.rotor * rotor_field(self.motion, phase)
-        gain = self.sources.gain * 1e-3 * np.array(c.GAIN_ERRORS)
+        gain = self.sources.gain * 1e-3 * np.array(GAIN_ERRORS)
         distorted = np.einsum("sij,nsj->nsi", gain, self.field[:, np.newaxis] + own)
-        warmth = self.temperatures - np.array(c.CALIBRATION_TEMPERATURES)
-        drift = self.sources.drift * warmth[:, :, np.newaxis] * np.array(c.DRIFT)
+        warmth = self.temperatures - np.array(CALIBRATION_TEMPERATURES)
+        drift = self.sources.drift * warmth[:, :, np.newaxis] * np.array(DRIFT)
         return np.asarray(own - hard_iron() + distorted + drift)
 
     @property
     def _noise(self) -> FloatArray:
-        return self.sources.noise * np.array(c.NOISE)
+        return self.sources.noise * np.array(NOISE)
 
     def readings(self, phase: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Return the errors of one reading per row, nT, shape (n, sensors, 3)."""

@@ -1,7 +1,7 @@
 """A simulated 3U CubeSat with three magnetometers: which one to trust, given telemetry.
 
 The orbit is SGP4's, the Earth's field IGRF's; attitude, power, temperatures and the interference
-that the spacecraft's own currents cause are simulated. ``constants`` lists every number.
+that the spacecraft's own currents cause are simulated. ``simulation`` lists every number.
 
 No later subsystem affects an earlier one: attitude does not depend on power, nor power on the
 sensors. So each subsystem is computed for all time steps at once, or in a loop of its own where its
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.studies.problems import simulation as sim
 from contextgap.studies.problems.problem import Maker, Problem, standardised
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft import simulation as sim
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -101,11 +100,11 @@ def simulate(
     motion = sim.tumble(orbit, schedule, step, for_attitude)
     sun, field = (sim.rows_to_body(motion.quaternion, each) for each in (orbit.sun, orbit.field))
     onboard = sim.fly_onboard(sun, orbit.sunlit, schedule, motion, step)
-    measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
+    measured = field + for_field.normal(0, sim.FIELD_NOISE, field.shape)
     phase = for_rotor.uniform(0, 2 * np.pi, n)
-    currents = np.column_stack([onboard.currents[name] for name in c.LOOPS])
+    currents = np.column_stack([onboard.currents[name] for name in sim.LOOPS])
     warm = onboard.temperatures
-    top = warm["interior"] + c.AMPLIFIER_SHARE * (warm["amplifier"] - warm["interior"])
+    top = warm["interior"] + sim.AMPLIFIER_SHARE * (warm["amplifier"] - warm["interior"])
     at_sensors = np.column_stack([top, warm["battery"], warm["boom"]])  # in the order of SENSORS
     own = sim.interference(currents, motion)
     sensors = sim.Sensors(field, own, at_sensors, motion, sources)
@@ -126,7 +125,7 @@ def _telemetry(onboard: sim.Onboard, motion: sim.Motion, field: FloatArray) -> F
             **{f"{name} temperature": values for name, values in onboard.temperatures.items()},
             **_by_axis("torquer {} moment", motion.command),
             **_by_axis("field {}", field),
-            "wheel speed": motion.wheel / c.WHEEL_FULL * c.WHEEL_FULL_RPM,
+            "wheel speed": motion.wheel / sim.WHEEL_FULL * sim.WHEEL_FULL_RPM,
             "battery voltage": onboard.supply.voltage,
         }
     )
@@ -178,7 +177,7 @@ class Spacecraft(Maker):
 
     _: KW_ONLY
     known_below: float = 55.0
-    tle: tuple[str, str] = c.TLE
+    tle: tuple[str, str] = sim.TLE
     scale: bool = False
     noise: float = 1.0
     rotor: float = 1.0
@@ -215,15 +214,15 @@ class Spacecraft(Maker):
         flown = simulate(self.tle, size, step, seed, self._sources)
         channels = flown.telemetry[:, self._channels]
         chosen = [sim.CHANNELS[place] for place in self._channels]
-        rewards = observed = -flown.expected / c.REWARD_UNIT
+        rewards = observed = -flown.expected / sim.REWARD_UNIT
         if self.noise > 0 or self.rotor > 0:
-            observed = -np.linalg.norm(flown.errors, axis=2) / c.REWARD_UNIT
+            observed = -np.linalg.norm(flown.errors, axis=2) / sim.REWARD_UNIT
         return Flight(
             name="spacecraft",
             contexts=standardised(channels) if self.scale else channels,
             rewards=rewards,
             observations=observed,
-            arms=tuple(c.SENSORS),
+            arms=tuple(sim.SENSORS),
             ordered=True,
             columns=tuple(each.name if self.scale else each.column for each in chosen),
             time=flown.orbit.time,
@@ -279,7 +278,7 @@ class MagnetometerBench(Maker):
     """
 
     _: KW_ONLY
-    noise: float = c.BENCH_NOISE
+    noise: float = sim.BENCH_NOISE
     sequence: bool = False
 
     def __post_init__(self) -> None:
@@ -300,35 +299,35 @@ class MagnetometerBench(Maker):
         offsets = np.tensordot(currents, sim.loop_coupling(), axes=1) - sim.hard_iron()
         rewards = -sim.expected_length(offsets, self.noise)
         read = offsets + for_noise.normal(0, self.noise, offsets.shape)
-        resolution = c.BENCH_RESOLUTION
+        resolution = sim.BENCH_RESOLUTION
         return Problem(
             name="bench",
             contexts=np.round(currents / resolution) * resolution + 0.0,
             rewards=rewards,
             observations=-np.linalg.norm(read, axis=2) if self.noise else rewards,
-            arms=tuple(c.SENSORS),
+            arms=tuple(sim.SENSORS),
             ordered=self.sequence,
-            columns=tuple(f"{name} current [A]" for name in c.LOOPS),
+            columns=tuple(f"{name} current [A]" for name in sim.LOOPS),
         )
 
 
 def _recorded(n: int, rng: np.random.Generator) -> FloatArray:
     """Return the loops' currents in A along a run, in the order of LOOPS, shape (n, loops)."""
-    step = c.BENCH_STEP
+    step = sim.BENCH_STEP
     for_schedule, for_sun = rng.spawn(2)
     time = step * np.arange(n)
-    orbit = time / c.BENCH_ORBIT  # in orbits since the start
-    latitude = c.BENCH_LATITUDE * np.sin(2 * np.pi * orbit)
-    passing = (np.floor(orbit) % c.BENCH_PASSES == 0) & (orbit % 1 < c.BENCH_PASS)
+    orbit = time / sim.BENCH_ORBIT  # in orbits since the start
+    latitude = sim.BENCH_LATITUDE * np.sin(2 * np.pi * orbit)
+    passing = (np.floor(orbit) % sim.BENCH_PASSES == 0) & (orbit % 1 < sim.BENCH_PASS)
     schedule = sim.draw_schedule(latitude, np.where(passing, 90.0, -90.0), step, for_schedule)
-    turn, nod = 2 * np.pi * (for_sun.random(2) + np.outer(time, [1 / t for t in c.BENCH_TURNS])).T
-    height = np.radians(c.BENCH_NOD) * np.sin(nod)
+    turn, nod = 2 * np.pi * (for_sun.random(2) + np.outer(time, [1 / t for t in sim.BENCH_TURNS])).T
+    height = np.radians(sim.BENCH_NOD) * np.sin(nod)
     level = np.cos(height)
     sun = np.column_stack([level * np.cos(turn), level * np.sin(turn), np.sin(height)])
-    sunlit = (orbit % 1 >= c.BENCH_ECLIPSE).astype(float)
+    sunlit = (orbit % 1 >= sim.BENCH_ECLIPSE).astype(float)
     motion = _at_rest(schedule.wheel_target, step)
     onboard = sim.fly_onboard(sun, sunlit, schedule, motion, step)
-    return np.column_stack([onboard.currents[name] for name in c.LOOPS])
+    return np.column_stack([onboard.currents[name] for name in sim.LOOPS])
 
 
 def _at_rest(target: FloatArray, step: float) -> sim.Motion:
@@ -337,7 +336,7 @@ def _at_rest(target: FloatArray, step: float) -> sim.Motion:
     follow = accumulate(
         target[:-1].tolist(),
         lambda wheel, aim: wheel + step * sim.wheel_torque(wheel, aim),
-        initial=c.WHEEL_FIRST,
+        initial=sim.WHEEL_FIRST,
     )
     wheel = np.array(list(follow))
     torque = np.array([sim.wheel_torque(*pair) for pair in zip(wheel, target, strict=True)])
