@@ -422,7 +422,6 @@ class Belief:
         return np.asarray((certain <= 0).all(axis=-1))
 
     def std_from(self, arm: int) -> FloatArray:
-        """Return the standard deviation of every arm's difference from one, at one context."""
         if self.covariance is None:
             return np.asarray(np.hypot(self.std, self.std[arm]))
         return np.asarray(std_of_differences(self.covariance)[arm])

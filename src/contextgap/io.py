@@ -18,7 +18,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label
 from contextgap.learner import Learner
-from contextgap.policy.scoring import read_propensities
+from contextgap.policy.answers import read_propensities
 from contextgap.tables.files import (
     JSON_LINES,
     VOWPAL,

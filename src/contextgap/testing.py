@@ -285,7 +285,6 @@ def check_width(width: Width) -> None:
 
 
 def _posteriors() -> list[Posterior]:
-    """Return what widths are applied to: one context, several, an arm's states, certainty."""
     rng = np.random.default_rng(0)
     one, several = rng.uniform(0.1, 2, _ARMS), rng.uniform(0.1, 2, (_ROWS, _ARMS))
     gains = rng.uniform(0, 3, _ARMS)

@@ -7,7 +7,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.beliefs import Belief
-from contextgap.learner.costs import best_cutoffs, first_cutoff
+from contextgap.learner.arguments import best_cutoffs, first_cutoff
 from contextgap.models import Posterior
 
 CONTEXTS = np.random.default_rng(1).uniform(size=(120, 1))

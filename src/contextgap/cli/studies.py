@@ -66,12 +66,13 @@ from contextgap.studies.experiments.compare import (
     summarise_defaults,
     tune_all,
 )
-from contextgap.studies.experiments.plan import Plan, plan
-from contextgap.studies.experiments.reproduce import (
+from contextgap.studies.experiments.paper import (
     AUTHORS,
     PAPER,
     STUDIES,
+    Plan,
     Workshop,
+    plan,
     reproduce,
     thinned,
 )

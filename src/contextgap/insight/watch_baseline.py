@@ -17,8 +17,7 @@ from contextgap.base.labels import Label, Mask
 from contextgap.beliefs import Belief
 from contextgap.models import Posterior
 from contextgap.policy import Policy
-from contextgap.policy.answers import expected_regret, own_std
-from contextgap.policy.scoring import decided, eligible_at, visits_of
+from contextgap.policy.answers import decided, eligible_at, expected_regret, own_std, visits_of
 
 STATISTICS = {
     "distance": "distances to the log's contexts",

@@ -1,6 +1,6 @@
 """The learner, which explores with ask and tell, and rules for when to stop."""
 
-from contextgap.learner.costs import Pick
+from contextgap.learner.arguments import Pick
 from contextgap.learner.learner import Learner
 from contextgap.learner.trials import StoppingRule, Trial
 

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain, islice
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from contextgap.beliefs import Width
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.learner.arguments import check_sizes, read_points
-from contextgap.learner.state import LearnerState
 from contextgap.methods.method import Method, read_method
 from contextgap.models import (
     POINTS,
@@ -41,7 +41,7 @@ from contextgap.models import (
 )
 from contextgap.models.tuning import Tuning
 from contextgap.policy import Policy
-from contextgap.policy.scoring import AllRows, read_propensities
+from contextgap.policy.answers import AllRows, read_propensities
 from contextgap.tables.columns import (
     MOST_LEVELS,
     Category,
@@ -81,8 +81,6 @@ _AT_ONCE = 8  # summands of a sum
 
 @dataclass(frozen=True)
 class Partition:
-    """Rows that are read in one place."""
-
     rows: Any  # part of a file, or partition of a Dask DataFrame, perhaps still to be computed
     number: int  # the number of its file, or of the partition, among all
     first: int = 0  # how many rows of the file come before
@@ -129,7 +127,14 @@ def map_and_sum(
     progress: Progress | None = None,
 ) -> T:
     """Return the sum of what ``work`` makes of each partition; the workers of a Dask client sum."""
-    ticks = _Ticks(sum(each.size for each in partitions), progress)
+    done, size = 0, sum(each.size for each in partitions)
+
+    def ticks(rows: int) -> None:
+        nonlocal done
+        done += rows
+        if progress is not None:
+            progress(done, max(size, done))
+
     if executor is None:
         total = _summed(work(_Watched(each, ticks)) for each in partitions)
     elif hasattr(executor, "get_executor"):  # a Dask client
@@ -143,20 +148,10 @@ def map_and_sum(
     return total
 
 
-class _Ticks:
-    def __init__(self, total: int, progress: Progress | None) -> None:
-        self._done, self._total, self._progress = 0, total, progress
-
-    def __call__(self, rows: int) -> None:
-        self._done += rows
-        if self._progress is not None:
-            self._progress(self._done, max(self._total, self._done))
-
-
 class _Watched:
     """A partition whose rows are counted while they are read."""
 
-    def __init__(self, partition: Partition, ticks: _Ticks) -> None:
+    def __init__(self, partition: Partition, ticks: Callable[[int], None]) -> None:
         self._ticks, self.number, self.first = ticks, partition.number, partition.first
         if hasattr(partition.rows, "compute"):
             partition = replace(partition, rows=partition.rows.compute(scheduler="synchronous"))
@@ -169,7 +164,7 @@ class _Watched:
 
 
 def _in_order(
-    work: Work[T], partitions: Sequence[Partition], executor: Executor, ticks: _Ticks
+    work: Work[T], partitions: Sequence[Partition], executor: Executor, ticks: Callable[[int], None]
 ) -> Iterator[T | None]:
     for partition in partitions:
         if hasattr(partition.rows, "compute"):
@@ -181,27 +176,18 @@ def _in_order(
 
 
 def _summed(results: Iterable[T | None]) -> T | None:
-    """Return the sum of results in order, keeping one for each level of sums."""
-    levels: list[T | None] = []
-    for number, result in enumerate(results, start=1):
-        level, total = 0, result
-        while True:
-            if level == len(levels):
-                levels.append(None)
-            total = _sum([levels[level], total])
-            if number % _AT_ONCE ** (level + 1):
-                levels[level] = total
-                break
-            levels[level] = None  # eight are together, and one summand of the next level
-            level += 1
-    left: T | None = None
-    for waiting in levels:
-        left = _sum([waiting, left])
-    return left
+    """Return the sum of results in order, keeping at most eight for each level of sums."""
+    rest = iter(results)
+    first = list(islice(rest, _AT_ONCE))
+    if len(first) < _AT_ONCE:
+        return _sum(first)
+    everything = chain(first, rest)
+    eights: Iterator[list[T | None]] = iter(lambda: list(islice(everything, _AT_ONCE)), [])
+    return _summed(_sum(each) for each in eights)
 
 
 def _on_cluster(
-    work: Work[T], partitions: Sequence[Partition], client: Any, ticks: _Ticks
+    work: Work[T], partitions: Sequence[Partition], client: Any, ticks: Callable[[int], None]
 ) -> T | None:
     # Submitted, not scattered: what a killed worker held can then be made again.
     shared = client.submit(_same, work, pure=False)
@@ -435,8 +421,6 @@ class Outermost:
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Sums over rows: all that a model of any number of them needs."""
-
     sums: Mapping[int, Statistics]  # the statistics of every arm that was tried
     reward_sum: float  # the sum of all rewards
     outermost: Outermost  # the rows that say how far contexts reach
@@ -451,8 +435,6 @@ class Totals:
 
 @dataclass(frozen=True, eq=False)
 class Add:
-    """Makes the totals of a partition."""
-
     trials: Trials
     columns: list[str]
     holds: Mapping[str, Holds]
@@ -670,7 +652,6 @@ def learn_from(
 
 
 def columns_for(table: Any, trials: Trials) -> dict[str, Any]:
-    """Return what a learner is told about columns: nothing, unless the user said something."""
     if not trials.kinds and not trials.missing:
         return {}
     return {"columns": _kinds(table, trials)}
@@ -758,12 +739,16 @@ class _Log:
             None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]
         )
 
-    def _kept(self, what: str, column: str) -> FloatArray:
+    def check_whole(self, what: str) -> None:
         if not self.whole:
             raise ValueError(
                 f"{what} are for logs of which every row can be kept; this one has "
-                f"{self.summary.rows:,} rows, of which {len(self.sheet):,} are: learn from fewer"
+                f"{self.summary.rows:,} rows, of which {len(self.sheet):,} are: learn from fewer "
+                f"rows, or without {what}"
             )
+
+    def _kept(self, what: str, column: str) -> FloatArray:
+        self.check_whole(what)
         return self.sheet.rewards(column, self.sheet.are_truths(column))
 
     def _truths(self, column: str) -> list[bool]:
@@ -778,12 +763,7 @@ class _Log:
 def _features(features: Mapping[Any, Any] | None, log: _Log) -> dict[str, Any]:
     if features is None:
         return {}
-    if not log.whole:
-        raise ValueError(
-            "features are for logs of which every row can be kept; this one has "
-            f"{log.summary.rows:,} rows, of which {len(log.sheet):,} are: learn from fewer rows, "
-            "or without features"
-        )
+    log.check_whole("features")
     written, missing = Written(log.labels), object()
     found = {written.read(str(arm), missing): row for arm, row in features.items()}
     if others := [str(arm) for arm in features if written.read(str(arm), missing) is missing]:
@@ -821,6 +801,7 @@ def _policy_of_all(
     executor: Any,
     watch: Watch,
 ) -> Policy:
+    """Return the policy of sums over all rows; its card leaves out a uniform sample of them."""
     summary, state = log.summary, learner.state
     if (table := state.schema.table) is not None:
         state = replace(state, schema=ContextSchema.of(table.all_told()))
@@ -840,25 +821,12 @@ def _policy_of_all(
         dictionary=dictionary,
     )
     totals: Totals = map_and_sum(add, partitions, executor, watch("adding up"))
-    return _policy_of(state, log, dictionary, totals, safe, card_rows)
-
-
-def _policy_of(
-    state: LearnerState,
-    log: _Log,
-    dictionary: Dictionary,
-    totals: Totals,
-    safe: Mapping[str, Any],
-    card_rows: int | None,
-) -> Policy:
-    """Return the policy of sums over all rows; its card leaves out a uniform sample of them."""
-    kept, sums = log.summary.sample.uniform(), totals.sums
+    kept, sums = summary.sample.uniform(), totals.sums
     outermost = totals.outermost.beyond(state.model.observed.contexts[kept])
     part = _part(state.model.observed, kept)
     counts = [sums[arm].count if arm in sums else 0 for arm in range(part.n_arms)]
     part.stands_for(counts)
-    points = cast(int, state.points)
-    model = summed_model(state.model, part, dictionary, sums, totals.reward_sum, points)
+    model = summed_model(state.model, part, dictionary, sums, totals.reward_sum, state.points)
     policy = Policy(replace(state, model=model).policy())
     if "fallback" in safe:
         seen = np.concatenate([part.contexts, outermost.contexts])

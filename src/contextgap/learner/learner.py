@@ -34,7 +34,7 @@ from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.kernels.stationary import scipy_cdist
 from contextgap.learner import arguments
-from contextgap.learner.costs import (
+from contextgap.learner.arguments import (
     CostModel,
     Cutoffs,
     best_cutoffs,
@@ -43,7 +43,7 @@ from contextgap.learner.costs import (
     read_cost,
     read_told_costs,
 )
-from contextgap.learner.costs import Pick as TimedPick
+from contextgap.learner.arguments import Pick as TimedPick
 from contextgap.learner.state import (
     Asked,
     LearnerState,
@@ -73,8 +73,8 @@ from contextgap.models import (
     stand_in,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
+from contextgap.policy.answers import read_propensities
 from contextgap.policy.policy import Policy
-from contextgap.policy.scoring import read_propensities
 from contextgap.policy.state import Card, Stateful
 from contextgap.tables.columns import Columns
 from contextgap.tables.contexts import (

@@ -15,8 +15,15 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label, Mask
 from contextgap.beliefs import Belief, PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
-from contextgap.learner.arguments import ArmFeatures, read_chances, read_features, read_points
-from contextgap.learner.costs import read_cost, read_known_costs, spending
+from contextgap.learner.arguments import (
+    ArmFeatures,
+    read_chances,
+    read_cost,
+    read_features,
+    read_known_costs,
+    read_points,
+    spending,
+)
 from contextgap.methods.explorers import LookAhead, Moment, Pool, check_reference
 from contextgap.methods.explorers.base import as_numbers
 from contextgap.methods.method import read_method
@@ -248,8 +255,8 @@ class View:
     def _own_posterior(self, context: FloatArray, row: int) -> Posterior:
         if self.batch is not None:
             return self.batch.own.posterior(row, self.active)
-        model = self.model.of_own_rewards()
-        return model.posterior(context, self.active, self.pending.by_arm)
+        own = self.model.of_own_rewards()
+        return own.posterior(context, self.active, self.pending.by_arm)
 
     def _look_ahead(
         self, context: FloatArray, row: int, reference: IntArray | FloatArray
@@ -257,8 +264,7 @@ class View:
         check_reference(reference, len(context))
         if self.batch is not None and not self.model.shares:
             return self.batch.look_ahead(row, self.active, reference)
-        follower = self.follower()
-        return follower.look_ahead(context, self.active, reference, self.pending.by_arm)
+        return self.follower().look_ahead(context, self.active, reference, self.pending.by_arm)
 
 
 # How many times as many rewards as last time there are when hyperparameters are learnt anew. Each
@@ -271,8 +277,6 @@ _MOST_GROWTH = 1e6  # of rewards between two tunings; more is no setting
 
 
 class Searching(NamedTuple):
-    """A search for hyperparameters that is not finished."""
-
     search: AmortisedSearch
     operations: float  # that it may have taken by now
 
@@ -470,12 +474,20 @@ class LearnerState(State):
             known = State.restored(header, arrays)
             kernel_given = read_truth("kernel_given", header["kernel_given"])
             tuning = header.get("tuning")  # files of release 0.1 have none
+            # Until release 0.2 there was always one tuning per doubling.
+            growth = checks.at_least("growth", header.get("growth", 2.0), 1.0)
+            if growth > _MOST_GROWTH:
+                raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {growth}")
+            due, running = header["next_tune"], header.get("running")
+            costs = header.get("known_costs")
+            if costs is not None:
+                costs = dict(zip(known.labels, costs, strict=True))
             state = cls(
                 **vars(known),
                 random=random_source(header["random_state"]).bit_generator.state,
                 policy_seed=read_seed(header["policy_seed"]),
-                next_tune=_read_next(header["next_tune"]),
-                growth=_read_growth(header.get("growth", 2.0)),
+                next_tune=None if due is None else checks.whole("next_tune", due, least=1),
+                growth=growth,
                 kernel_given=kernel_given,
                 # Files of release 0.1 know nothing about arms that share.
                 alone=read_truth("alone", header.get("alone", kernel_given)),
@@ -486,8 +498,9 @@ class LearnerState(State):
                 tuning=None if tuning is None else Tuning.restored(tuning),
                 pending=_read_pending(header, arrays["pending"], known),
                 trials=checks.whole("trials", header.get("trials", 0), least=0),
-                running=_read_running(header.get("running")),
-                costs=_read_costs(header.get("known_costs"), known.labels),
+                running=running
+                and Running(*(checks.whole("running", each, least=0) for each in running)),
+                costs=read_known_costs(costs, known.labels),
                 cutoff=_read_cutoff(header.get("cutoff"), known.rules),
                 spent_before=checks.at_least("spent_before", header.get("spent_before", 0.0), 0.0),
             )
@@ -661,10 +674,6 @@ def random_source(state: Mapping[str, Any]) -> np.random.Generator:
     return rng
 
 
-def _read_next(rewards: Any) -> int | None:
-    return None if rewards is None else checks.whole("next_tune", rewards, least=1)
-
-
 def _read_half_life(value: Any) -> float | str | None:
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
@@ -673,32 +682,12 @@ def _read_half_life(value: Any) -> float | str | None:
     return Ageing(value).half_life
 
 
-def _read_running(values: Any) -> Running | None:
-    if values is None:
-        return None
-    return Running(*(checks.whole("running", each, least=0) for each in values))
-
-
-def _read_costs(costs: Any, labels: Sequence[Label]) -> tuple[float, ...] | None:
-    if costs is None:
-        return None
-    return read_known_costs(dict(zip(labels, costs, strict=True)), labels)
-
-
 def _read_cutoff(cutoff: Any, rules: Rules) -> float | None:
     if cutoff is None:
         return None
     if not rules.costs:
         raise ValueError(f'cutoff is about times to be kept low; give reward="minimize", {cutoff=}')
     return read_cost("cutoff", cutoff)
-
-
-def _read_growth(factor: Any) -> float:
-    """Return the factor; until release 0.2 there was always one tuning per doubling."""
-    growth = checks.at_least("growth", factor, 1.0)
-    if growth > _MOST_GROWTH:
-        raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {growth}")
-    return growth
 
 
 def _read_searching(values: dict[str, Any], state: LearnerState) -> Searching:

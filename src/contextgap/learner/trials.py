@@ -21,7 +21,7 @@ from contextgap.learner.state import LearnerState, Running
 from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
 from contextgap.methods.recommenders.history import LookBack
 from contextgap.models import Model
-from contextgap.policy.scoring import GivenEvidence
+from contextgap.policy.answers import GivenEvidence
 from contextgap.tables.contexts import ContextSchema, read_table, row_of
 
 if TYPE_CHECKING:
@@ -146,8 +146,6 @@ class ReferenceWatch:
 
 @dataclass(eq=False)
 class _Watch:
-    """The posterior at contexts with the same eligible arms."""
-
     model: Model
     contexts: FloatArray
     recommender: Recommender
@@ -328,7 +326,6 @@ def explore_on(
     callbacks: Sequence[Callable[[Learner, Trial, float | None], Any]],
     progress: bool,
 ) -> None:
-    """Make the trials of a plan, at most ``workers`` at once."""
     if executor is None and workers is not None:
         raise TypeError(f"workers= is about an executor, got workers={workers!r} without one")
     at_once = os.cpu_count() or 1 if workers is None else checks.whole("workers", workers, least=1)

@@ -17,6 +17,7 @@ from contextgap.base.labels import Label, Mask, label_array, read_eligible
 from contextgap.beliefs import Decision
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.policy.answers import (
+    AllRows,
     Answered,
     Beliefs,
     Certificate,
@@ -27,9 +28,9 @@ from contextgap.policy.answers import (
     explain,
     own_std,
     regret_bounds,
+    score,
 )
 from contextgap.policy.rules import Rules, grow_rules
-from contextgap.policy.scoring import AllRows, score
 from contextgap.policy.state import (
     LATER_FIELDS,
     Answer,

@@ -357,8 +357,6 @@ class Rules:
 
 
 class _Condition(NamedTuple):
-    """A question that may be asked, and where the answer is yes."""
-
     column: str
     test: str
     value: Any
@@ -366,7 +364,6 @@ class _Condition(NamedTuple):
 
 
 def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
-    """Return a rule that imitates a policy, with at most ``depth`` questions before an answer."""
     depth = checks.whole("depth", depth, least=1)
     schema, sign = policy.state.schema, policy.state.rules.sign
     if contexts is None:
@@ -474,7 +471,6 @@ class _Grower:
 def _conditions(
     columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Any]
 ) -> Iterator[_Condition]:
-    """Yield all questions about columns; none about dates."""
     for name, cells in columns.items():
         kind = kinds.get(name)
         if isinstance(kind, Date):
@@ -540,7 +536,6 @@ def _routed(
 
 
 def _noted(node: Node, rows: IntArray, columns: Mapping[str, Any], answered: Any) -> Node:
-    """Return a tree whose leaves know how many contexts end there, and how often they are right."""
     if isinstance(node, Leaf):
         right = [answered[row] == node.arm for row in rows]
         return Leaf(node.arm, len(rows) / len(answered), float(np.mean(right)) if right else 1.0)

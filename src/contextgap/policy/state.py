@@ -477,8 +477,6 @@ _FEWEST, _FEWEST_OF_A_VALUE = 20, 2
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings that learner and policy share."""
-
     method: Method
     width: Width
     burn_in: int  # pulls per arm
@@ -538,7 +536,6 @@ class State:
         return tuple([self.labels[i] for i in self.active])
 
     def describe(self) -> dict[str, Any]:
-        """Return everything learnt except the arrays, as plain values for a file's header."""
         columns = None if self.schema.columns is None else list(self.schema.columns)
         return {
             **self.rules.describe(),
@@ -638,12 +635,10 @@ class PolicyState(State):
         return np.inf if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
 
     def noted(self, card: Card) -> Card:
-        """Return a card with what the state knows of rewards and costs."""
         spent, more = self.spending or (None, None)
         return replace(card, reward_range=self.reward_range, spent=spent, next_tenth=more)
 
     def within(self, expected: FloatArray) -> FloatArray:
-        """Return expected rewards, or their bounds, clipped to what rewards can be."""
         return expected if self.reward_range is None else np.clip(expected, *self.reward_range)
 
     def told(self, belief: Belief) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -656,7 +651,6 @@ class PolicyState(State):
         return replace(self, provenance=Provenance(contextgap.__version__, when))
 
     def data_hash(self) -> str:
-        """Return the hash of the observations, as ``Provenance`` says."""
         log = self.model.observed
         table = self.schema.table  # names of plain numbers may be given later
         told = [encode_label(label) for label in self.labels], table and table.describe()

@@ -289,7 +289,6 @@ class Columns(Mapping[str, Kind]):
 
 
 def all_numbers(column: Sequence[Any]) -> bool:
-    """Whether a column holds numbers alone, none of them missing."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "fiu":
         return not np.isnan(column).any()
     return not isinstance(column, Levels) and all(
@@ -329,7 +328,6 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
 
 
 def _check_category(name: str, known: Sequence[Any]) -> None:
-    """Raise unless cells are all text, or all numbers and truth values."""
     for each in known:
         if not isinstance(each, str | bool | np.bool_ | Real | Enum):
             raise TypeError(
@@ -622,8 +620,6 @@ class Refilling:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The columns of contexts, and how each becomes numbers."""
-
     codings: tuple[Coding, ...]
 
     @classmethod
@@ -786,13 +782,11 @@ class TableSchema:
         )
 
     def learnt(self, cells: Sequence[Sequence[Any]]) -> TableSchema:
-        """Return the schema with levels and medians of a first table."""
         pairs = zip(self.codings, cells, strict=True)
         return TableSchema(tuple(Coding.of(own.name, own.kind, each) for own, each in pairs))
 
     @property
     def is_new(self) -> bool:
-        """Whether no context was read yet, so that levels and medians are unknown."""
         return all(own == Coding(own.name, own.kind) for own in self.codings)
 
     def _with(self, codings: Sequence[Coding]) -> TableSchema:

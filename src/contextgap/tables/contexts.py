@@ -186,7 +186,6 @@ class ContextSchema:
         return Intake(rows, given.single, schema)
 
     def picked(self, table: Table) -> Sequence[Any]:
-        """Return the cells of a table or row in the order of the columns; raise if one lacks."""
         return table.picked(() if table.names is None else self._wanted(table.names))
 
     def in_order(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:

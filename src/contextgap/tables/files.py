@@ -83,7 +83,6 @@ def opened(path: Path, *, text: bool = True) -> IO[Any]:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the records of a log by its suffix; an error names the line."""
     readers = {".vw": _vw, ".dsjson": _dsjson}
     with opened(path) as file:
         number = 0
@@ -464,7 +463,6 @@ def read_path(path: Any) -> Path:
 
 
 def read_names(argument: str, names: Any) -> tuple[str, ...]:
-    """Return distinct column names from a list of them."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise TypeError(f"{argument} must be a list of column names, got {names!r}")
     listed = tuple(names)
@@ -607,7 +605,6 @@ def files_named(names: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def check_alike(sheet: Sheet, other: Sheet) -> None:
-    """Raise unless two tables, of the same file or not, have the same columns."""
     if set(sheet.columns) != set(other.columns):
         raise ValueError(
             f"{other.path} has the columns {list(other.columns)}, but {sheet.path} "

@@ -166,7 +166,6 @@ def is_date(value: Any) -> bool:
 
 
 def date_of(day: float) -> str:
-    """Return days since 1970 as a date and time, to the second."""
     return (_EPOCH + timedelta(seconds=round(day * 86_400))).replace(tzinfo=None).isoformat()
 
 
@@ -297,7 +296,6 @@ class Table:
 
     @classmethod
     def of(cls, contexts: Any) -> Table:
-        """Return a DataFrame, rows by name or not, a Series or an array as cells by column."""
         if isinstance(contexts, Table):
             return contexts
         if are_mappings(contexts):
@@ -437,7 +435,6 @@ def check_distinct(names: Iterable[str]) -> None:
 
 
 def _by_name(rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
-    """Return the columns that all rows have; raise if one row lacks what the first one has."""
     names = [str(name) for name in rows[0]]
     cells: dict[str, list[Any]] = {name: [] for name in names}
     for place, row in enumerate(rows):

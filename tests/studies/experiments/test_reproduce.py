@@ -9,7 +9,7 @@ from contextgap.beliefs import Belief, PosteriorWidth, RidgeWidth
 from contextgap.methods.explorers import Moment, Uniform
 from contextgap.models import Posterior
 from contextgap.studies.experiments import Grid, Study
-from contextgap.studies.experiments.reproduce import (
+from contextgap.studies.experiments.paper import (
     AUTHORS,
     RootSample,
     RootTS,

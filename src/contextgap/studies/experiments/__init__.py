@@ -20,7 +20,7 @@ from contextgap.studies.experiments.compare import (
     tune,
     tune_and_compare,
 )
-from contextgap.studies.experiments.plan import Plan, pilot, plan
+from contextgap.studies.experiments.paper import Plan, pilot, plan
 from contextgap.studies.experiments.run import FlightTrace, Gram, Trace, fly, run
 from contextgap.studies.experiments.selection import (
     Selection,
@@ -32,8 +32,8 @@ from contextgap.studies.experiments.selection import (
 )
 
 # Where public names were before they moved.
-sys.modules[f"{__name__}.pilot"] = sys.modules[plan.__module__]
-sys.modules[f"{__name__}.tune"] = sys.modules[tune.__module__]
+for _moved in (pilot, plan, tune):
+    sys.modules[f"{__name__}.{_moved.__name__}"] = sys.modules[_moved.__module__]
 
 if not TYPE_CHECKING:  # type checkers would believe that it answers any name
 

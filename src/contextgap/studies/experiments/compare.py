@@ -204,7 +204,6 @@ def tune_all(
     seed: int,
     **how: Any,
 ) -> dict[str, GridSearch]:
-    """Tune several methods at once; ``how`` is for ``execute``."""
     common = {"explore": hold_out[0], "exploit": hold_out[1], "ridges": list(grid.ridges)}
     common |= {"width": width, "seed": seed}
     # Kernels outermost: a worker computes the values of each once.
@@ -228,7 +227,6 @@ _LATEST: list[Any] = []  # the kernel values computed last, and what for
 def try_ridges(
     explore: Problem, exploit: Problem, *, kernel: Kernel, ridges: list[float], **how: Any
 ) -> Result:
-    """Return the final average regret for every ridge with one kernel; ``how`` is for ``run``."""
     # Kernel values are computed once for consecutive tasks with the same contexts: by their bytes,
     # as copies sent to a worker are equal but not the same.
     asked = (kernel, explore.contexts.tobytes(), exploit.contexts.tobytes())
@@ -543,7 +541,6 @@ def tune_and_compare(
 def read_methods(
     methods: Iterable[str | Method | Explorer] | Mapping[str, Any],
 ) -> dict[str, Method]:
-    """Return methods by label; names are their own labels."""
     if isinstance(methods, Mapping):
         return {str(label): read_method(method) for label, method in methods.items()}
     if isinstance(methods, str):
@@ -603,7 +600,6 @@ def run_once(
     width: ScaledWidth = PosteriorWidth(),  # noqa: B008  # immutable
     **how: Any,
 ) -> Result:
-    """Return one run's curve and how often each rank was picked; ``how`` is for ``run``."""
     trace = run(explore, exploit, width=replace(width, scale=scale), ridge=ridge, **how)
     return {"reached": trace.rows(), "picks": _counts(explore, trace.arms), "ridge": ridge}
 
@@ -631,7 +627,6 @@ def tabulate(tasks: Sequence[Task], extra: str, **how: Any) -> Results:
 
 
 def final_regret(records: DataFrame) -> DataFrame:
-    """Return the mean regret of each method and scale after the last step, best first."""
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     grouped = last.groupby(["method", "scale"], sort=False)
     means: DataFrame = grouped[["average_regret", "worst_regret"]].mean().reset_index()
@@ -713,7 +708,6 @@ def explore_once(
     seed: int,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Return the regret after each number of steps, and how often each rank was tried."""
     learner = Learner(explore.n_arms, method=method, seed=seed, **(settings or {}))
     reached, arms = list[Result](), list[int]()
     for arm in explored(learner, explore.inputs, explore.observations):
@@ -744,7 +738,6 @@ def full_information(
 def best_single_arm(
     explore: Problem, exploit: Problem, checkpoints: Sequence[int], seed: int
 ) -> Result:
-    """Return the regret of always deploying the arm that is best for that."""
     del explore, seed
     arm = int(exploit.regret_table.mean(axis=0).argmin())
     picks = np.full(len(exploit), arm)

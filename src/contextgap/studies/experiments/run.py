@@ -207,7 +207,6 @@ def _results(tasks: Mapping[str, Task], executor: Executor | None) -> Iterator[t
 
 
 def perform(function: Callable[..., Result], arguments: dict[str, Any]) -> Result:
-    """Call a task's function on one BLAS thread, and time it."""
     with one_thread():
         start = time.perf_counter()
         result = function(**arguments)
@@ -275,8 +274,6 @@ class Gram:
 
 
 class _TrackedEvidence:
-    """What recommenders see of a tracked model."""
-
     def __init__(
         self, model: TrackedModel, exploit: Problem, first: int, width: Width, policy_seed: int
     ) -> None:

@@ -272,7 +272,6 @@ def _read_budgets(
 def select_on_fold(
     train: Scenario, test: Scenario, *, budgets: Sequence[float], **how: Any
 ) -> Result:
-    """Return what one method selects on one fold after each budget; ``how`` is for ``explore``."""
     explored = explore(train, budgets=budgets, **how)
     return {
         "reached": [
@@ -481,8 +480,6 @@ def races(
 
 @dataclass(frozen=True, eq=False)
 class _Fold:
-    """What a method with a budget of CPU time is given, on one fold."""
-
     train: Scenario
     test: Scenario
     runs: Runs
@@ -491,7 +488,6 @@ class _Fold:
     aim: str
 
     def learnt(self, logs: FloatArray, rows: IntArray, arms: IntArray) -> IntArray:
-        """Return what a learner picks that is given some logarithms of times."""
         train, test = self.train, self.test
         learner = Learner(train.arms, seed=self.seed, columns=train.columns)
         told = [train.arms[arm] for arm in arms]

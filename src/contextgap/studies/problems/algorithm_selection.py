@@ -322,8 +322,6 @@ def _fold_numbers(parts: Relation | None, instances: Sequence[str]) -> IntArray:
 
 @dataclass(frozen=True)
 class Feature:
-    """A number of the context that is made from one feature."""
-
     name: str
     choices: tuple[str, ...] | None  # names that stand for 0, 1, ...; None for numbers
     logarithm: bool  # whether a value x becomes sign(x) · ln(1 + abs(x))
@@ -369,7 +367,6 @@ class Preparation:
         return tuple(dict.fromkeys([*(feature.name for feature in self.features), *behind]))
 
     def contexts(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return one context per instance, from raw columns with NaN where a value is missing."""
         numbers = np.column_stack([part.of(raw) for part in self._parts])
         if self.centre is None or self.unit is None:
             return numbers
@@ -490,7 +487,6 @@ class Instances:
 
 
 def read_instances(path: Path, preparation: Preparation) -> Instances:
-    """Return the instances in a file of raw features; rows with one id are averaged."""
     sheet, needed = read_sheet(path), preparation.needed
     said = [step.name for step in preparation.steps if step.features is None]
     if missing := [name for name in needed if name not in sheet.columns]:

@@ -257,7 +257,6 @@ def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
 
 
 def check_columns(name: str, table: DataFrame, columns: Iterable[str]) -> None:
-    """Raise ``ValueError`` unless the table has rows and these columns."""
     missing = [column for column in columns if column not in table.columns]
     if missing:
         raise ValueError(

@@ -36,7 +36,7 @@ from contextgap.studies.experiments.compare import (
     same_rows,
     summarise_defaults,
 )
-from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction, protocol_width
+from contextgap.studies.experiments.paper import AUTHORS, PAPER, Reproduction, protocol_width
 from contextgap.studies.problems import Problem
 from contextgap.studies.report import figures
 from contextgap.studies.report.figures import HALF_DEVIATION, ONE_ERROR, SINGLE_ARM, regret_curves

@@ -27,8 +27,8 @@ from contextgap.base import checks
 from contextgap.base.labels import Label, check_new_label, decode_label, encode_label, read_eligible
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
+from contextgap.policy.answers import QUICK
 from contextgap.policy.policy import Policy
-from contextgap.policy.scoring import QUICK
 from contextgap.policy.state import Card
 from contextgap.team.campaign import calls, codec
 from contextgap.team.campaign.database import Database, opened

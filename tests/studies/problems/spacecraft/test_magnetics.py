@@ -4,7 +4,7 @@ import magpylib
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.simulation import (
+from contextgap.studies.problems.spacecraft import (
     LOOPS,
     ROTOR,
     SENSORS,

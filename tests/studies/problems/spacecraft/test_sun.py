@@ -5,7 +5,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.simulation import (
+from contextgap.studies.problems.spacecraft import (
     EARTH_RADIUS,
     SUN_ANGULAR_RADIUS,
     sun_direction,
