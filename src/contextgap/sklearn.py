@@ -32,6 +32,9 @@ except ImportError:
     ) from None
 
 
+_OWN = {"arms", "minimize", "fallback", "tolerance", "random_state"}  # not a learner's
+
+
 class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # they have no types
     """A policy learnt from a log, as a scikit-learn estimator.
 
@@ -131,17 +134,10 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         contexts = self._checked(X, reset=True)
         labels, rewards = _read_log(contexts, arm, reward, propensity)
         self.arms_ = np.unique(labels) if self.arms is None else _as_labels(self.arms)
+        given = self.get_params(deep=False)
         learner = Learner(
             self.arms_.tolist(),
-            method=self.method,
-            kernel=self.kernel,
-            ridge=self.ridge,
-            width=self.width,
-            prior_mean=self.prior_mean,
-            sharing=self.sharing,
-            features=self.features,
-            columns=self.columns,
-            points=self.points,
+            **{name: value for name, value in given.items() if name not in _OWN},
             reward="minimize" if self.minimize else "maximize",
             seed=self.random_state,
         )

@@ -83,21 +83,15 @@ class StoppingRule:
         if share > 1:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
         checks.truth("average", self.average)
-        object.__setattr__(self, "tolerance", tolerance)
-        object.__setattr__(self, "share", share)
-        if self.budget is not None:
-            budget = checks.positive("budget", self.budget, "the sum of costs")
-            object.__setattr__(self, "budget", budget)
-        if self.reference is None:
-            if self.budget is None:
-                raise TypeError("reference must be contexts to certify, got None; or give a budget")
-            object.__setattr__(self, "given", None)
-            return
-        intake = read_table(self.reference, "reference")
         # As it was given, for columns with names or types, which a learner reads by its own.
-        object.__setattr__(self, "given", copy.deepcopy(self.reference))
-        if intake is not None:
-            object.__setattr__(self, "reference", intake.rows)
+        given = copy.deepcopy(self.reference)
+        checks.settle(self, tolerance=tolerance, share=share, given=given)
+        if self.budget is not None:
+            checks.settle(self, budget=checks.positive("budget", self.budget, "the sum of costs"))
+        elif given is None:
+            raise TypeError("reference must be contexts to certify, got None; or give a budget")
+        if given is not None and (intake := read_table(given, "reference")) is not None:
+            checks.settle(self, reference=intake.rows)
 
     def contexts_for(self, schema: ContextSchema) -> FloatArray:
         """Return the reference contexts as a learner with this schema sees them."""

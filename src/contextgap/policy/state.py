@@ -422,9 +422,8 @@ class Card:
             if isinstance(value, Estimate):
                 value = [value.value, value.error]
             plain[name] = list(value) if isinstance(value, tuple) else value
-        for name in ("log", "direct", "weighted", *LATER_FIELDS):
-            if plain[name] is None:
-                del plain[name]
+        sometimes = ("log", "direct", "weighted", *LATER_FIELDS)
+        plain = {n: value for n, value in plain.items() if value is not None or n not in sometimes}
         return {**plain, "best_single_arm": encode_label(self.best_single_arm)}
 
     @classmethod

@@ -137,7 +137,7 @@ class Cyclic(Kind):
     def __post_init__(self) -> None:
         super().__post_init__()
         period = checks.positive("period", self.period, "24 for the hours of a day")
-        object.__setattr__(self, "period", period)
+        checks.settle(self, period=period)
 
 
 @renamed(gaps="missing")
@@ -170,7 +170,7 @@ class Date(Kind):
         for cycle in given:
             if cycle not in CYCLES:
                 raise ValueError(f"cycles must be among {list(CYCLES)}, got {cycle!r}")
-        object.__setattr__(self, "cycles", given)
+        checks.settle(self, cycles=given)
 
 
 _BY_NAME = {"number": Number, "category": Category, "date": Date}
@@ -425,7 +425,10 @@ class Coding:
             found = self._read(level, column)
             if self._truths:
                 found = [_TRUTHS.get(each, each) for each in found]
-            grown = self._grown(found) if learning else self
+            grown, room = self, MOST_LEVELS - len(self.levels)
+            new = [each for each in dict.fromkeys(found) if each not in self._codes]
+            if learning and new and room > 0:
+                grown = replace(self, levels=(*self.levels, *new[:room]))
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
             codes = [grown._codes.get(each, unknown) for each in found]
             return np.array(codes, dtype=np.float64), grown
@@ -435,10 +438,13 @@ class Coding:
             values, zoned = self._numbers(column), None
         if not learning:
             return values, self
-        filled = self._filled_by(values)
-        if self.zoned is not None or zoned is None:
-            return values, filled
-        return values, replace(filled, zoned=zoned)
+        after, known = self, values[~np.isnan(values)]
+        fills = self.kind.missing and not isinstance(self.kind, Cyclic)
+        if fills and self.filling is None and len(known):
+            after = replace(after, filling=float(np.median(known)))
+        if self.zoned is None and zoned is not None:
+            after = replace(after, zoned=zoned)
+        return values, after
 
     def telling(self, codes: FloatArray) -> tuple[Coding, IntArray | None]:
         """Return the coding after rewards at these codes, and all new codes, told levels first."""
@@ -503,18 +509,6 @@ class Coding:
         if 0 <= code < len(self.levels):
             return self.levels[code]
         return RARE if code == MOST_LEVELS else UNKNOWN
-
-    def _filled_by(self, values: FloatArray) -> Coding:
-        """Return the coding with a filling, if it needs one and has none yet: the median."""
-        if self.filling is not None or not self.kind.missing or isinstance(self.kind, Cyclic):
-            return self
-        known = values[~np.isnan(values)]
-        return replace(self, filling=float(np.median(known))) if len(known) else self
-
-    def _grown(self, found: Iterable[Level]) -> Coding:
-        new = [each for each in dict.fromkeys(found) if each not in self._codes]
-        room = MOST_LEVELS - len(self.levels)
-        return replace(self, levels=(*self.levels, *new[:room])) if new and room > 0 else self
 
     def _numbers(self, column: Sequence[Any]) -> FloatArray:
         if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
@@ -782,12 +776,11 @@ class TableSchema:
         )
 
     def learnt(self, cells: Sequence[Sequence[Any]]) -> TableSchema:
+        """Return the schema with levels and medians of a first table; after that, the same."""
+        if any(own != Coding(own.name, own.kind) for own in self.codings):
+            return self
         pairs = zip(self.codings, cells, strict=True)
         return TableSchema(tuple(Coding.of(own.name, own.kind, each) for own, each in pairs))
-
-    @property
-    def is_new(self) -> bool:
-        return all(own == Coding(own.name, own.kind) for own in self.codings)
 
     def _with(self, codings: Sequence[Coding]) -> TableSchema:
         same = all(map(is_, codings, self.codings))

@@ -180,7 +180,7 @@ class ContextSchema:
         if given.single:
             rows, after = table.encode_row(cells, learning)
         else:
-            first = table.learnt(cells) if learning and table.is_new else table
+            first = table.learnt(cells) if learning else table
             rows, after = first.encode(cells, learning)
         schema = self if after is table else ContextSchema.of(after)
         return Intake(rows, given.single, schema)
@@ -206,7 +206,12 @@ class ContextSchema:
         wanted = None if names is None else self._wanted(names)
         cells = table.cells if wanted is None else table.picked(wanted)
         if isinstance(contexts, Mapping):
-            _check_one_each(wanted or (), cells)
+            for name, value in zip(wanted or (), cells, strict=True):
+                if np.ndim(value):
+                    raise TypeError(
+                        f"by name must hold one number each, got {value!r} for {name!r}; "
+                        "use a DataFrame for a table"
+                    )
         return wanted, cells if table.single else _by_row(cells)
 
     def _wanted(self, given: Sequence[str]) -> tuple[str, ...]:
@@ -267,15 +272,6 @@ def _may_have_names(contexts: Any) -> bool:
     if hasattr(contexts, "to_numpy"):
         return hasattr(contexts, "columns") or hasattr(getattr(contexts, "index", None), "tolist")
     return isinstance(contexts, Mapping | Table) or are_mappings(contexts)
-
-
-def _check_one_each(names: Iterable[str], cells: Iterable[Any]) -> None:
-    for name, value in zip(names, cells, strict=True):
-        if np.ndim(value):
-            raise TypeError(
-                f"by name must hold one number each, got {value!r} for {name!r}; "
-                "use a DataFrame for a table"
-            )
 
 
 def _by_row(columns: Sequence[Any]) -> Any:
@@ -642,40 +638,13 @@ def _reveals(
     """Return how far a column reveals the reward, in words; None where that is not suspicious."""
     if rewards.min() == rewards.max():
         return None
-    if _linear_or_constant(levels, count, numbers, rewards):
-        return "predicts the reward perfectly"
-    share = _share_in_order(levels, count, numbers, rewards, arms)
-    if share is None:
-        return None
-    return f"orders {100 * share:.4g} % of pairs of rows as the reward of all arms does"
-
-
-def _copies_arm(levels: IntArray, arms: IntArray) -> bool:
-    tried, counts = np.unique(arms, return_counts=True)
-    if len(tried) < 2 or counts.min() < _OTHERS:
-        return False
-    return len(np.unique(arms * (levels.max() + 1) + levels)) == len(tried)
-
-
-def _linear_or_constant(
-    levels: IntArray, count: int, numbers: FloatArray | None, rewards: FloatArray
-) -> bool:
-    """Whether rewards are a linear function of a column, or the same wherever a level is."""
-    if numbers is not None and abs(np.corrcoef(numbers, rewards)[0, 1]) > _PERFECT:
-        return True
-    if count > len(rewards) / 10:
-        return False
+    few = count <= len(rewards) / 10
     high, low = np.full(count, -np.inf), np.full(count, np.inf)
     np.maximum.at(high, levels, rewards)
     np.minimum.at(low, levels, rewards)
-    return bool((high == low).all())
-
-
-def _share_in_order(
-    levels: IntArray, count: int, numbers: FloatArray | None, rewards: FloatArray, arms: IntArray
-) -> float | None:
-    """Return the share of pairs of rows that a column orders as rewards do, if suspicious."""
-    few = count <= len(rewards) / 10
+    linear = numbers is not None and abs(np.corrcoef(numbers, rewards)[0, 1]) > _PERFECT
+    if linear or (few and (high == low).all()):
+        return "predicts the reward perfectly"
     if len(np.unique(arms)) < 2 or _all_alike(levels) or _all_alike(rewards):
         return None
     if numbers is None and not few:
@@ -686,7 +655,20 @@ def _share_in_order(
     share = _concordance(order[rows], rewards[rows])
     if share < (_IN_ORDER if few else _IN_ORDER_NUMBERS):
         return None
-    return None if few and _stands_apart(levels, means, rewards) else share
+    # Contexts that matter have levels whose rewards are far from those of all others. A verdict
+    # cuts rewards in two wherever its threshold is, without a space between them.
+    usual = max(20 * rewards.std() / len(rewards), 1.01 * np.median(np.diff(np.unique(rewards))))
+    ranked = np.argsort(means)
+    if few and np.median(low[ranked[1:]] - high[ranked[:-1]]) > usual:
+        return None
+    return f"orders {100 * share:.4g} % of pairs of rows as the reward of all arms does"
+
+
+def _copies_arm(levels: IntArray, arms: IntArray) -> bool:
+    tried, counts = np.unique(arms, return_counts=True)
+    if len(tried) < 2 or counts.min() < _OTHERS:
+        return False
+    return len(np.unique(arms * (levels.max() + 1) + levels)) == len(tried)
 
 
 def _all_alike(values: Any) -> bool:
@@ -701,16 +683,3 @@ def _concordance(first: FloatArray, second: FloatArray) -> float:
     one, other = (np.sign(each[:, None] - each) for each in (first, second))
     fewer = min(np.count_nonzero(one), np.count_nonzero(other))
     return float(0.5 + 0.5 * abs((one * other).sum()) / fewer) if fewer else 0.0
-
-
-def _stands_apart(levels: IntArray, means: FloatArray, rewards: FloatArray) -> bool:
-    """Whether most levels have rewards far from those of all others, as contexts that matter have.
-
-    A verdict cuts rewards in two wherever its threshold is, without a space between them.
-    """
-    usual = max(20 * rewards.std() / len(rewards), 1.01 * np.median(np.diff(np.unique(rewards))))
-    high, low = np.full(len(means), -np.inf), np.full(len(means), np.inf)
-    np.maximum.at(high, levels, rewards)
-    np.minimum.at(low, levels, rewards)
-    ranked = np.argsort(means)
-    return bool(np.median(low[ranked[1:]] - high[ranked[:-1]]) > usual)

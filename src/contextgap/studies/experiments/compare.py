@@ -354,22 +354,11 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The tables that a comparison gives.
+    """The tables that a comparison gives; picks say how often the best, second, ... was tried."""
 
-    Parameters
-    ----------
-    records
-        One row per method, scale, repetition and checkpoint.
-    picks
-        How often the best, second best, ... arm was tried: a row per method, scale, repetition
-        and rank.
-    timings
-        Seconds per run.
-    """
-
-    records: DataFrame
-    picks: DataFrame
-    timings: DataFrame
+    records: DataFrame  # a row per method, scale, repetition and checkpoint
+    picks: DataFrame  # a row per method, scale, repetition and rank
+    timings: DataFrame  # seconds per run
 
     def write(self, folder: Path) -> None:
         for name in ("records", "picks", "timings"):

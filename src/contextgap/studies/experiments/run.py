@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -213,11 +213,10 @@ def perform(function: Callable[..., Result], arguments: dict[str, Any]) -> Resul
     return {**result, "seconds": time.perf_counter() - start}
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread: runs are small, and do not then depend on a machine's cores."""
-    with study_import("threadpoolctl").threadpool_limits(1):
-        yield
+    limits: AbstractContextManager[Any] = study_import("threadpoolctl").threadpool_limits(1)
+    return limits
 
 
 @dataclass(frozen=True)
@@ -252,10 +251,11 @@ class Trace:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the curve as records of plain numbers, one per checkpoint."""
-        names = ("checkpoint", "average_regret", "worst_regret")
-        columns = (self.checkpoints, self.average_regret, self.worst_regret)
-        values = zip(*(column.tolist() for column in columns), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in values]
+        columns = self.checkpoints, self.average_regret, self.worst_regret
+        return [
+            {"checkpoint": step, "average_regret": average, "worst_regret": worst}
+            for step, average, worst in zip(*(each.tolist() for each in columns), strict=True)
+        ]
 
 
 @dataclass(frozen=True)

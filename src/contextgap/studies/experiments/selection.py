@@ -718,13 +718,10 @@ class Selector:
         ['fast', 'sure']
         """
         contexts, policy = instances.contexts, self.policy
-        columns: tuple[Any, ...] = (
-            instances.names,
-            map(str, policy.recommend(contexts)),
-            policy.expected_regret(contexts).tolist(),
-            policy.certificate(contexts).bound.tolist(),
-        )
-        return [Selection(*row) for row in zip(*columns, strict=True)]
+        solvers, losses = map(str, policy.recommend(contexts)), policy.expected_regret(contexts)
+        bounds = policy.certificate(contexts).bound.tolist()
+        rows = zip(instances.names, solvers, losses.tolist(), bounds, strict=True)
+        return [Selection(*row) for row in rows]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write selector.cgap, the policy, and selector.json, all else.

@@ -28,6 +28,7 @@ from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import ContextSchema, Encoded, read_columns
 from contextgap.tables.files import (
     SUFFIXES,
+    Sheet,
     check_file,
     check_missing,
     read_names,
@@ -695,7 +696,9 @@ class SensorLog(FixedData):
             contexts, noise = _read_matlab(path)
             columns, arms = None, self.arms
         else:
-            columns, sensors, contexts, noise = self._read_columns(path)
+            sheet = read_sheet(path)
+            columns, sensors = self._columns_of(sheet)
+            contexts, noise = sheet.numbers(columns), sheet.numbers(sensors)
             arms = sensors if self.arms is None else self.arms
         return Problem(
             name=path.stem,
@@ -706,25 +709,22 @@ class SensorLog(FixedData):
             columns=columns,
         )
 
-    def _read_columns(
-        self, path: Path
-    ) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray, FloatArray]:
-        sheet = read_sheet(path)
+    def _columns_of(self, sheet: Sheet) -> tuple[tuple[str, ...], tuple[str, ...]]:
         noise = tuple(self.noise or (name for name in sheet.columns if name.startswith("noise")))
         if not noise:
             raise ValueError(
-                f"{path}: no column's name starts with 'noise'; name the sensors' columns with "
-                f"noise=[...]; the columns are {list(sheet.columns)}"
+                f"{sheet.path}: no column's name starts with 'noise'; name the sensors' columns "
+                f"with noise=[...]; the columns are {list(sheet.columns)}"
             )
-        values = sheet.numbers(noise)
-        if self.telemetry is not None:
-            telemetry = tuple(self.telemetry)
-        else:
-            telemetry = tuple(name for name in sheet.others(noise) if not sheet.is_text(name))
+        telemetry = tuple(
+            self.telemetry or (name for name in sheet.others(noise) if not sheet.is_text(name))
+        )
         if not telemetry:
-            raise ValueError(f"{path}: no numeric column is left as telemetry beside {list(noise)}")
+            raise ValueError(
+                f"{sheet.path}: no numeric column is left as telemetry beside {list(noise)}"
+            )
         _check_apart(telemetry, "telemetry", noise, "noise")
-        return telemetry, noise, sheet.numbers(telemetry), values
+        return telemetry, noise
 
 
 def _read_matlab(path: Path) -> tuple[FloatArray, FloatArray]:
