@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, display
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.checks import Label
 from contextgap.base.components import LATER, Component, lazy
-from contextgap.base.labels import Label
 from contextgap.models import Posterior
 
 _HINT = "1 is the paper's choice; 0.1 to 2 are usual"

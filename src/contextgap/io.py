@@ -16,7 +16,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.learner import Learner
 from contextgap.policy.answers import read_propensities
 from contextgap.tables.files import (

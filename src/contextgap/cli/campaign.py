@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.base.checks import Written
 from contextgap.base.files import check_output
-from contextgap.base.labels import Written
 from contextgap.cli.options import (
     AnySeed,
     Bandwidth,

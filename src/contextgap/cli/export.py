@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from contextgap.base.checks import Mask
 from contextgap.base.files import check_output
-from contextgap.base.labels import Mask
 from contextgap.cli.options import Answer
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
 from contextgap.cli.terminal import noting_warnings, out, print_table

@@ -22,9 +22,9 @@ from typing import IO, Annotated, Any, TypeAlias
 import numpy as np
 import typer
 
+from contextgap.base.checks import Label, check_written, label_array
 from contextgap.base.components import Component
 from contextgap.base.files import check_output, whole_file
-from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
 from contextgap.cli.options import (
     CORES,

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Mask
+from contextgap.base.checks import Mask
 from contextgap.beliefs import Belief, gaps
 from contextgap.export.rule import (
     DecisionRule,

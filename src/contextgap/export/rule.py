@@ -28,7 +28,7 @@ from numpy.typing import DTypeLike
 from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label, check_written
+from contextgap.base.checks import Label, check_written
 from contextgap.beliefs import Width
 from contextgap.kernels import (
     Constant,

@@ -13,7 +13,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.kernels import Warped
 from contextgap.policy import Estimate, Policy
 from contextgap.policy.answers import QUICK, regret_bounds

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.components import synchronized
-from contextgap.base.labels import (
+from contextgap.base.checks import (
     Label,
     Mask,
     decode_label,
@@ -26,6 +25,7 @@ from contextgap.base.labels import (
     label_array,
     read_eligible,
 )
+from contextgap.base.components import synchronized
 from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label, Mask
+from contextgap.base.checks import Label, Mask
 from contextgap.beliefs import Belief
 from contextgap.models import Posterior
 from contextgap.policy import Policy

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contextgap.base import display
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label, encode_label
+from contextgap.base.checks import Label, encode_label
 
 _FINE = 16  # how many times older than long spans of time are
 

@@ -31,8 +31,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.checks import finite_vector
-from contextgap.base.labels import Label, Mask, groups, read_eligible
+from contextgap.base.checks import Label, Mask, finite_vector, groups, read_eligible
 from contextgap.beliefs import Belief
 from contextgap.kernels import Kernel
 from contextgap.methods.recommenders import Recommender, SmallestGapInHistory

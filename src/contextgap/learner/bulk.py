@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label, Written
+from contextgap.base.checks import Label, Written
 from contextgap.base.names import study_import
 from contextgap.beliefs import Width
 from contextgap.kernels import Kernel

@@ -19,9 +19,7 @@ import numpy as np
 
 from contextgap.base import checks, display
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.components import completed, synchronized
-from contextgap.base.files import File
-from contextgap.base.labels import (
+from contextgap.base.checks import (
     Label,
     Mask,
     check_new_label,
@@ -29,6 +27,8 @@ from contextgap.base.labels import (
     read_eligible,
     read_labels,
 )
+from contextgap.base.components import completed, synchronized
+from contextgap.base.files import File
 from contextgap.beliefs import Decision, Width
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
+from contextgap.base.checks import Label
 from contextgap.base.components import build
-from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.methods.explorers import Moment, Pick

@@ -12,7 +12,7 @@ import numpy as np
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label, Mask
+from contextgap.base.checks import Label, Mask
 from contextgap.beliefs import Belief, PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner.arguments import (

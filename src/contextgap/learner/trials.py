@@ -14,8 +14,8 @@ import numpy as np
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray
+from contextgap.base.checks import Label, Mask, groups, read_eligible
 from contextgap.base.display import ProgressBar
-from contextgap.base.labels import Label, Mask, groups, read_eligible
 from contextgap.beliefs import Belief, Width
 from contextgap.learner.state import LearnerState, Running
 from contextgap.methods.recommenders import Recommender, SmallestGapInHistory

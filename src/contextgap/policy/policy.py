@@ -12,8 +12,8 @@ import numpy as np
 
 from contextgap.base import checks, display, files
 from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.checks import Label, Mask, label_array, read_eligible
 from contextgap.base.components import completed
-from contextgap.base.labels import Label, Mask, label_array, read_eligible
 from contextgap.beliefs import Decision
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.policy.answers import (

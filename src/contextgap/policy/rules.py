@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label, decode_label, encode_label, label_array
+from contextgap.base.checks import Label, decode_label, encode_label, label_array
 from contextgap.policy.state import Card
 from contextgap.tables.columns import Category, Date
 from contextgap.tables.table import Table, level, number

@@ -17,8 +17,8 @@ import numpy as np
 import contextgap
 from contextgap.base import checks, components, display, files
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.checks import Label, Mask, Restored, decode_label, encode_label, read_labels
 from contextgap.base.components import completed
-from contextgap.base.labels import Label, Mask, Restored, decode_label, encode_label, read_labels
 from contextgap.beliefs import Belief, Width
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method

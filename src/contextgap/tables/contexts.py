@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.tables.columns import (
     Category,
     Columns,

@@ -30,8 +30,7 @@ from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.checks import no_name_twice
-from contextgap.base.labels import NUMBER, Written
+from contextgap.base.checks import NUMBER, Written, no_name_twice
 from contextgap.base.names import study_import
 from contextgap.tables.columns import Category, Date, Kind
 from contextgap.tables.table import (

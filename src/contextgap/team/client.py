@@ -15,8 +15,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from contextgap.base.checks import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.base.components import Component
-from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
 from contextgap.models.tuning import Tuning
 from contextgap.policy.policy import Policy

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Mask
+from contextgap.base.checks import Mask
 from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, static_file
 from contextgap.export.c.text import LEVEL_UNKNOWN, STATUSES
 from contextgap.policy.state import Status

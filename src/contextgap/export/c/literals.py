@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.export.rule import ExportError
 from contextgap.tables.columns import Category, TableSchema
 from contextgap.tables.table import Level

@@ -24,7 +24,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from contextgap.base import checks
-from contextgap.base.labels import Label, check_new_label, decode_label, encode_label, read_eligible
+from contextgap.base.checks import Label, check_new_label, decode_label, encode_label, read_eligible
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.answers import QUICK

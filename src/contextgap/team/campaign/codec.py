@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from contextgap.base.checks import Label, Mask, decode_label, encode_label
 from contextgap.base.components import lazy
-from contextgap.base.labels import Label, Mask, decode_label, encode_label
 from contextgap.tables.table import Table
 from contextgap.team.campaign.values import Trial
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.models.tuning import Tuning
 from contextgap.policy.state import Card
 

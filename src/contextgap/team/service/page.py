@@ -29,7 +29,7 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import decode_label, encode_label
+from contextgap.base.checks import decode_label, encode_label
 from contextgap.insight.learnt import along as believed_along
 from contextgap.insight.learnt import read_context, values_of
 from contextgap.learner import StoppingRule

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from fastapi import Depends, Query, Response
 
-from contextgap.base.labels import encode_label
+from contextgap.base.checks import encode_label
 from contextgap.insight.watch import Watch
 from contextgap.learner import StoppingRule
 from contextgap.policy.policy import Policy
