@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import warnings
 from collections import Counter
@@ -495,7 +494,9 @@ class Coding:
             return [self._level(int(code)) for code in numbers[:, 0]]
         if isinstance(self.kind, Cyclic):
             angle = np.arctan2(numbers[:, 1], numbers[:, 0]) / (2 * np.pi)
-            values: list[Any] = [_rounded(each) for each in (angle % 1.0) * self.kind.period]
+            values: list[Any] = [
+                float(f"{each:.{_DIGITS}g}") for each in (angle % 1.0) * self.kind.period
+            ]
         else:
             values = numbers[:, 0].tolist()
         if isinstance(self.kind, Date):
@@ -570,10 +571,6 @@ class Coding:
 def _circle(values: FloatArray, period: float) -> tuple[FloatArray, FloatArray]:
     angle = 2 * np.pi * (values / period)
     return np.nan_to_num(np.cos(angle)), np.nan_to_num(np.sin(angle))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else value
 
 
 class Layout(NamedTuple):

@@ -354,11 +354,22 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The tables that a comparison gives; picks say how often the best, second, ... was tried."""
+    """The tables that a comparison gives.
 
-    records: DataFrame  # a row per method, scale, repetition and checkpoint
-    picks: DataFrame  # a row per method, scale, repetition and rank
-    timings: DataFrame  # seconds per run
+    Parameters
+    ----------
+    records
+        One row per method, scale, repetition and checkpoint.
+    picks
+        How often the best, second best, ... arm was tried: a row per method, scale, repetition
+        and rank.
+    timings
+        Seconds per run.
+    """
+
+    records: DataFrame
+    picks: DataFrame
+    timings: DataFrame
 
     def write(self, folder: Path) -> None:
         for name in ("records", "picks", "timings"):
@@ -567,17 +578,13 @@ def conduct(
     tasks = [
         Task(
             run_once,
-            {**entry.settings, **common, "seed": seed, **_named(pair)},
+            {**entry.settings, **common, "seed": seed, "explore": explore, "exploit": exploit},
             {"study": study.name, "method": entry.label, "scale": entry.scale, "seed": seed},
         )
         for entry in entries
-        for seed, pair in enumerate(study.rounds)
+        for seed, (explore, exploit) in enumerate(study.rounds)
     ]
     return tabulate(tasks, "ridge", **how)
-
-
-def _named(pair: Pair) -> dict[str, Problem]:
-    return {"explore": pair[0], "exploit": pair[1]}
 
 
 def run_once(
@@ -659,7 +666,10 @@ def evaluate_defaults(
     if SINGLE in yardsticks:
         entries.append((SINGLE, best_single_arm, at))
     numbers = list(range(len(rounds)) if seeds is None else seeds)
-    pairs = [{**_named(pair), "seed": seed} for pair, seed in zip(rounds, numbers, strict=True)]
+    pairs = [
+        {"explore": explore, "exploit": exploit, "seed": seed}
+        for (explore, exploit), seed in zip(rounds, numbers, strict=True)
+    ]
     tasks = [
         Task(function, {**pair, **own}, {"method": label, "repetition": repetition})
         for label, function, own in entries

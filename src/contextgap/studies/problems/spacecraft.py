@@ -586,14 +586,6 @@ def chosen_channels(asked: str | Sequence[str]) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def digitised(values: Mapping[str, FloatArray]) -> FloatArray:
-    """Return the channels as columns, in the order of CHANNELS, rounded to their resolutions."""
-    exact = np.column_stack([values[channel.name] for channel in CHANNELS])
-    resolution = np.array([channel.resolution for channel in CHANNELS])
-    # Adding zero turns -0 into 0.
-    return np.asarray(np.round(exact / resolution) * resolution + 0.0)
-
-
 @dataclass(frozen=True, eq=False)
 class Interior:
     """The inside, where a thermostat keeps the battery warm; temperatures in °C, heater in A."""
@@ -976,20 +968,19 @@ def simulate(
 
 
 def _telemetry(onboard: Onboard, motion: Motion, field: FloatArray) -> FloatArray:
-    return digitised(
-        {
-            **{f"{name} current": values for name, values in onboard.currents.items()},
-            **{f"{name} temperature": values for name, values in onboard.temperatures.items()},
-            **_by_axis("torquer {} moment", motion.command),
-            **_by_axis("field {}", field),
-            "wheel speed": motion.wheel / WHEEL_FULL * WHEEL_FULL_RPM,
-            "battery voltage": onboard.supply.voltage,
-        }
-    )
-
-
-def _by_axis(name: str, vectors: FloatArray) -> dict[str, FloatArray]:
-    return {name.format(axis): values for axis, values in zip("XYZ", vectors.T, strict=True)}
+    """Return the channels as columns, in the order of CHANNELS, rounded to their resolutions."""
+    values = {
+        **{f"{name} current": values for name, values in onboard.currents.items()},
+        **{f"{name} temperature": values for name, values in onboard.temperatures.items()},
+        "wheel speed": motion.wheel / WHEEL_FULL * WHEEL_FULL_RPM,
+        "battery voltage": onboard.supply.voltage,
+    }
+    for axis, moment, along in zip("XYZ", motion.command.T, field.T, strict=True):
+        values |= {f"torquer {axis} moment": moment, f"field {axis}": along}
+    exact = np.column_stack([values[channel.name] for channel in CHANNELS])
+    resolution = np.array([channel.resolution for channel in CHANNELS])
+    # Adding zero turns -0 into 0.
+    return np.asarray(np.round(exact / resolution) * resolution + 0.0)
 
 
 _ROWS = 6000  # the paper's 1000 + 1000 held out and 3000 + 950, and more: 10 orbits at 10 s
