@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.beliefs import TheoremWidth
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner, StoppingRule

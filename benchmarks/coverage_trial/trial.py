@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.beliefs import Belief, Width
 from contextgap.methods.explorers import Moment, explore
 from contextgap.methods.method import METHODS

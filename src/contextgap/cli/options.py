@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.cli.terminal import complaints, print_json
 from contextgap.methods.method import METHODS
 from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind

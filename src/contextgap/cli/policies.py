@@ -23,9 +23,8 @@ import numpy as np
 import typer
 
 from contextgap.base.checks import Label, check_written, label_array
-from contextgap.base.components import Component
+from contextgap.base.components import Component, study_import
 from contextgap.base.files import check_output, whole_file
-from contextgap.base.names import study_import
 from contextgap.cli.options import (
     CORES,
     Answer,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.base.components import study_import
 from contextgap.base.files import whole_file
-from contextgap.base.names import study_import
 from contextgap.cli.options import (
     CORES,
     Dask,

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base import names
+from contextgap.base import components
 from contextgap.beliefs import PosteriorWidth
 from contextgap.cli.options import (
     CORES,
@@ -125,15 +125,15 @@ class ProblemOptions(ColumnOptions):
             return _SIMULATED[name].sample(6000 if self.rows is None else self.rows, seed=seed)
         if name in BUNDLED or name.startswith("openml:"):
             return Classification(name.removeprefix("openml:")).sample(self.rows, seed=seed)
-        if names.is_path(name):
-            own = names.read("problem", name, (Problem, Maker), "Sinusoids()")
+        if components.is_path(name):
+            own = components.read("problem", name, (Problem, Maker), "Sinusoids()")
             return (_Own(own) if isinstance(own, Problem) else own).sample(self.rows, seed=seed)
         path = Path(name)
         if not path.suffix:
             raise ValueError(
                 f"there is no problem {name!r}; bundled are {', '.join(BUNDLED)}; "
                 "openml:NAME fetches one; your own are in a .csv, .parquet or .mat file, or at "
-                f"{names.FORM}"
+                f"{components.FORM}"
             )
         if self.rewards is not None:
             with noting_warnings():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.beliefs import Decision
 from contextgap.insight import learnt
 from contextgap.insight.watch import Watch

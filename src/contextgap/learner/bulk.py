@@ -24,7 +24,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.checks import Label, Written
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.beliefs import Width
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner

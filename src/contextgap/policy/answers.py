@@ -35,8 +35,7 @@ import numpy as np
 from contextgap.base import checks, display
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.checks import Label, Mask, groups
-from contextgap.base.components import lazy
-from contextgap.base.names import study_import
+from contextgap.base.components import lazy, study_import
 from contextgap.beliefs import Belief
 from contextgap.methods.recommenders.history import Choice
 from contextgap.methods.recommenders.rules import ModelEvidence

@@ -17,8 +17,7 @@ import numpy as np
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.components import Component, lazy
-from contextgap.base.names import renamed
+from contextgap.base.components import Component, lazy, renamed
 from contextgap.tables.table import (
     Level,
     Levels,
@@ -425,9 +424,9 @@ class Coding:
             if self._truths:
                 found = [_TRUTHS.get(each, each) for each in found]
             grown, room = self, MOST_LEVELS - len(self.levels)
-            new = [each for each in dict.fromkeys(found) if each not in self._codes]
-            if learning and new and room > 0:
-                grown = replace(self, levels=(*self.levels, *new[:room]))
+            if learning and room > 0:
+                new = [each for each in dict.fromkeys(found) if each not in self._codes]
+                grown = replace(self, levels=(*self.levels, *new[:room])) if new else self
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
             codes = [grown._codes.get(each, unknown) for each in found]
             return np.array(codes, dtype=np.float64), grown

@@ -31,7 +31,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.checks import NUMBER, Written, no_name_twice
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.tables.columns import Category, Date, Kind
 from contextgap.tables.table import (
     COMMA,

@@ -24,8 +24,8 @@ from scipy.linalg.lapack import dtrtri
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.checks import Label, Mask, decode_label, encode_label, read_eligible
+from contextgap.base.components import study_import
 from contextgap.base.files import FileFormatError, whole_file
-from contextgap.base.names import study_import
 from contextgap.export.onnx.graph import GraphBuilder, KernelGraph, Value
 from contextgap.export.parity import comparison_contexts, warn_of_rounding
 from contextgap.export.rule import (

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from contextgap import kernels
 from contextgap.base.arrays import FloatArray
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.export.rule import ExportError, How, SpreadNumber, spread_numbers
 from contextgap.kernels.categories import weights
 from contextgap.kernels.warped import Warp

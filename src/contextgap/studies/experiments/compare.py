@@ -18,7 +18,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.beliefs import PosteriorWidth, RidgeWidth, Width
 from contextgap.kernels import Gaussian, Kernel, read_kernel
 from contextgap.learner import Learner

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.beliefs import PosteriorWidth, RidgeWidth
 from contextgap.kernels import Kernel
 from contextgap.methods.explorers import ContextualGap, KernelTS, Moment, Uniform

@@ -28,8 +28,7 @@ import numpy as np
 from contextgap import __version__
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.components import Component, lazy
-from contextgap.base.names import study_import
+from contextgap.base.components import Component, lazy, study_import
 from contextgap.beliefs import Belief, PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel, read_kernel
 from contextgap.learner import Learner

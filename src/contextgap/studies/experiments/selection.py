@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import study_import
 from contextgap.base.files import whole_file
-from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method

@@ -17,8 +17,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.components import lazy
-from contextgap.base.names import study_import
+from contextgap.base.components import lazy, study_import
 from contextgap.studies.problems.problem import FixedData, Problem, centre_and_unit, indices
 from contextgap.tables.files import read_names, read_path, read_sheet
 from contextgap.tables.table import to_number

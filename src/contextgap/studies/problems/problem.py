@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.checks import Label, read_labels
-from contextgap.base.components import lazy
-from contextgap.base.names import renamed, study_import
+from contextgap.base.components import lazy, renamed, study_import
 from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import ContextSchema, Encoded, read_columns
 from contextgap.tables.files import (

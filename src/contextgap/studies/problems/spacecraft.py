@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.studies.problems.problem import Maker, Problem, standardised
 
 Vector: TypeAlias = tuple[float, float, float]

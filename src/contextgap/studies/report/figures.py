@@ -26,7 +26,7 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.insight import plot
 from contextgap.studies.experiments import GridSearch
 from contextgap.studies.experiments.compare import GIVEN

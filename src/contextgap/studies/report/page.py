@@ -21,7 +21,7 @@ from urllib.parse import quote
 import matplotlib
 import numpy as np
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.studies.report.figures import check_columns
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.insight import plot
 from contextgap.policy import Card, Policy
 from contextgap.studies.experiments import Comparison, FlightTrace, GridSearch, Results, Study, fly

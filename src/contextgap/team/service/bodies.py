@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from contextgap.base.components import UnknownComponentError, build
-from contextgap.base.names import is_path
+from contextgap.base.components import UnknownComponentError, build, is_path
 from contextgap.learner import Learner
 from contextgap.tables.table import read_json
 from contextgap.team.campaign.codec import read_label
