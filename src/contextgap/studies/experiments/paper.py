@@ -393,7 +393,7 @@ class Reproduction:
 class Workshop:
     executor: Executor | None = None
     store: Store | None = None  # keeps results as they finish; with the same one, work goes on
-    progress: Callable[[str], Progress] | None = None  # from a phase's name to what counts tasks
+    progress: Callable[[str], Progress | None] = lambda _: None  # what counts the tasks of a phase
     grid_size: int = 10  # below 10 thins the grids out
     protocol: str = PAPER  # what the text says, or AUTHORS for what its authors' code does
 
@@ -402,13 +402,12 @@ class Workshop:
             raise ValueError(f"protocol must be {' or '.join(PROTOCOLS)}, got {self.protocol!r}")
 
     def how(self, phase: str) -> dict[str, Any]:
-        watch = None if self.progress is None else self.progress(phase)
+        watch = self.progress(phase)
         return {"executor": self.executor, "store": self.store, "progress": watch}
 
     def compared(
         self, study: Study, grid: Grid, scales: tuple[float, ...], where: str
     ) -> Comparison:
-        watch = self.progress
         found = tune_and_compare(
             study,
             protocol_methods(self.protocol),
@@ -416,7 +415,7 @@ class Workshop:
             scales=scales,
             width=protocol_width(self.protocol),
             checkpoints=self.checkpoints(study),
-            begin=lambda phase: None if watch is None else watch(f"{phase}, {where}"),
+            begin=lambda phase: self.progress(f"{phase}, {where}"),
             executor=self.executor,
             store=self.store,
         )
@@ -436,10 +435,9 @@ class Workshop:
         return tune_all(study.rounds[0], methods, grid, width, 0, **self.how("the whole grid"))
 
     def looked_back(self, study: Study, tuning: GridSearch) -> Results:
-        rules = {label: SmallestGapInHistory(last) for label, last in HISTORIES.items()}
         methods = {
-            label: Method(explorer=ContextualGap(), recommender=rule)
-            for label, rule in rules.items()
+            label: Method(explorer=ContextualGap(), recommender=SmallestGapInHistory(last))
+            for label, last in HISTORIES.items()
         }
         tunings = dict.fromkeys(methods, tuning)
         entries = scaled_entries(methods, tunings, (1.0,), protocol_width(self.protocol))
