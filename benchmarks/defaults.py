@@ -17,10 +17,10 @@ import numpy as np
 from timing import row
 
 import contextgap as cg
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.studies.experiments import run
-from contextgap.studies.experiments.reproduce import thinned
-from contextgap.studies.experiments.tune import Grid, tune_all
+from contextgap.studies.experiments.compare import Grid, tune_all
+from contextgap.studies.experiments.paper import thinned
 from contextgap.studies.problems import Classification, Problem, Sinusoids, Spacecraft
 
 STEPS, EVALUATE = 1000, 500

@@ -23,14 +23,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.studies.experiments import Grid
-from contextgap.studies.experiments.compare import read_methods, run_once
-from contextgap.studies.experiments.reproduce import thinned
-from contextgap.studies.experiments.tasks import Store, Task, execute
-from contextgap.studies.experiments.tune import tune_all
+from contextgap.studies.experiments.compare import read_methods, run_once, tune_all
+from contextgap.studies.experiments.paper import thinned
+from contextgap.studies.experiments.run import Store, Task, execute
 from contextgap.studies.problems import Maker, Problem, Spacecraft
-from contextgap.studies.problems.spacecraft.simulation import CHANNELS
+from contextgap.studies.problems.spacecraft import CHANNELS
 
 HOLD_OUT, EVALUATE, GRID = (1000, 1000), (3000, 950), 6
 STEPS = (500, 1000, 2000, 3000)

@@ -28,11 +28,10 @@ from threadpoolctl import threadpool_limits
 from timing import row
 
 import contextgap as cg
-from contextgap.learner.bulk.partitions import partitions_of
-from contextgap.learner.bulk.passes import SAMPLE, Add, Summarise
+from contextgap.learner.bulk import SAMPLE, Add, Summarise, partitions_of
 from contextgap.models import BoundedModel, Dictionary, ExactModel
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.trials import Trials
+from contextgap.tables.files import Trials
 
 SEEDS = range(100, 105)
 T = TypeVar("T")

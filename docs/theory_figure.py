@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import contextgap as cg
-from contextgap.studies.experiments.plan import pilot, plan
+from contextgap.studies.experiments.paper import pilot, plan
 from contextgap.studies.theory import (
     RegretBound,
     Spectrum,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.beliefs.belief import Belief
+from contextgap.beliefs import Belief
 from contextgap.methods.explorers import Moment, least_pulled
 from contextgap.methods.recommenders.history import Choice
 from tests.methods.explorers import dense

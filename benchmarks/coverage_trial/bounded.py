@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contextgap.beliefs.belief import Belief
-from contextgap.beliefs.widths import TheoremWidth
+from contextgap.beliefs import Belief, TheoremWidth
 from contextgap.methods.explorers import Moment, explore
 from contextgap.methods.method import METHODS
 from contextgap.models import BoundedModel, ExactModel, Model

@@ -13,7 +13,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import Component
-from contextgap.beliefs.widths import TheoremWidth, Width
+from contextgap.beliefs import TheoremWidth, Width
 from contextgap.kernels import Gaussian, Kernel, Matern, Periodic
 
 NOISES = ("gaussian", "uniform")

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.beliefs.belief import Belief
-from contextgap.beliefs.widths import NonadaptiveWidth, PosteriorWidth, TheoremWidth, Width
+from contextgap.beliefs import Belief, NonadaptiveWidth, PosteriorWidth, TheoremWidth, Width
 from contextgap.methods.explorers import (
     Explorer,
     MaxVariance,

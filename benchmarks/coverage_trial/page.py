@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.studies.report import figures as style
 from contextgap.studies.report.figures import end_labels
 from contextgap.studies.report.page import Report, Section

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.cli.studies import parts_of, workers
 from contextgap.cli.terminal import (
     CORES,

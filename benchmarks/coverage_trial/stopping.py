@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.base.names import study_import
-from contextgap.beliefs.widths import TheoremWidth
+from contextgap.base.components import study_import
+from contextgap.beliefs import TheoremWidth
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner, StoppingRule
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.studies.experiments.run import Progress, Result, Store, Task, execute
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from coverage_trial.cells import CoverageCell, draw_functions

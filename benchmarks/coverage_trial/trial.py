@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.names import study_import
-from contextgap.beliefs.belief import Belief
-from contextgap.beliefs.widths import Width
+from contextgap.base.components import study_import
+from contextgap.beliefs import Belief, Width
 from contextgap.methods.explorers import Moment, explore
 from contextgap.methods.method import METHODS
 from contextgap.models import TrackedModel
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.studies.experiments.run import Progress, Result, Store, Task, execute
 from coverage_trial.cells import (
     CoverageCell,
     coverage_cells,

@@ -14,7 +14,7 @@ import typer
 
 from contextgap.cli.studies import workers
 from contextgap.cli.terminal import CORES, Jobs, complaints, err, names_in, out, phases, print_table
-from contextgap.studies.experiments.tasks import Store
+from contextgap.studies.experiments.run import Store
 from contextgap.studies.report.page import save
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

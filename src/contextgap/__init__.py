@@ -50,10 +50,9 @@ __all__ = [
 
 # Where public names are; each loads when first used.
 _NAMES = {
-    "base.bars": ["ProgressBar"],
+    "base.display": ["ProgressBar"],
     "base.files": ["FileFormatError"],
-    "beliefs.belief": ["Decision"],
-    "beliefs.widths": ["NonadaptiveWidth", "PosteriorWidth", "RidgeWidth", "TheoremWidth"],
+    "beliefs": ["Decision", "NonadaptiveWidth", "PosteriorWidth", "RidgeWidth", "TheoremWidth"],
     "kernels": ["Gaussian", "Linear", "Matern", "Periodic", "Polynomial", "SklearnKernel"],
     "learner": ["Learner", "StoppingRule"],
     "learner.bulk": ["learn_from"],
@@ -100,11 +99,11 @@ _NEEDS = {
 # Public packages by the short paths under which they are imported, and where they are.
 _PLACES = {
     **_LAZY,
-    "belief": "beliefs.belief",
+    "belief": "beliefs",
     "recommenders": "methods.recommenders",
     "service": "team.service",
     "tuning": "models.tuning",
-    "widths": "beliefs.widths",
+    "widths": "beliefs",
 }
 
 
@@ -146,10 +145,15 @@ if TYPE_CHECKING:
     from contextgap import mlflow as mlflow
     from contextgap import sklearn as sklearn
     from contextgap import testing as testing
-    from contextgap.base.bars import ProgressBar
+    from contextgap.base.display import ProgressBar
     from contextgap.base.files import FileFormatError
-    from contextgap.beliefs.belief import Decision
-    from contextgap.beliefs.widths import NonadaptiveWidth, PosteriorWidth, RidgeWidth, TheoremWidth
+    from contextgap.beliefs import (
+        Decision,
+        NonadaptiveWidth,
+        PosteriorWidth,
+        RidgeWidth,
+        TheoremWidth,
+    )
     from contextgap.export import compression as compression
     from contextgap.insight import plot as plot
     from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel

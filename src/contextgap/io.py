@@ -16,12 +16,21 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.learner import Learner
-from contextgap.policy.scoring import read_propensities
-from contextgap.tables.files import Sheet, check_file, read_names, read_path, read_sheet
-from contextgap.tables.logs import JSON_LINES, VOWPAL
-from contextgap.tables.trials import Trials, eligible_arms, labels_of
+from contextgap.policy.answers import read_propensities
+from contextgap.tables.files import (
+    JSON_LINES,
+    VOWPAL,
+    Sheet,
+    Trials,
+    check_file,
+    eligible_arms,
+    labels_of,
+    read_names,
+    read_path,
+    read_sheet,
+)
 
 __all__ = ["Log", "read_jsonl", "read_mabwiser", "read_obp", "read_vw", "to_obp"]
 

@@ -157,7 +157,6 @@ def load_policy(model_uri: str) -> Policy:
 
 
 def card_metrics(policy: Policy) -> dict[str, float]:
-    """Return the numbers of a policy's card by name."""
     card = policy.card
     found = {"rewards": card.rewards, "explained": card.explained, "certificate": card.certificate}
     for name in ("value", "gain", "best_single", "logged", "direct", "weighted"):

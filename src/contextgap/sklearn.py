@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
-from contextgap.learner.evaluation import score_of_picks
+from contextgap.learner.replayed import score_of_picks
 from contextgap.methods import Method
 from contextgap.models import POINTS
 from contextgap.policy import Card, Policy
@@ -30,6 +30,9 @@ except ImportError:
     raise ImportError(
         "contextgap.sklearn needs scikit-learn 1.6; pip install 'contextgap[sklearn]' brings it"
     ) from None
+
+
+_OWN = {"arms", "minimize", "fallback", "tolerance", "random_state"}  # not a learner's
 
 
 class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # they have no types
@@ -131,17 +134,10 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         contexts = self._checked(X, reset=True)
         labels, rewards = _read_log(contexts, arm, reward, propensity)
         self.arms_ = np.unique(labels) if self.arms is None else _as_labels(self.arms)
+        given = self.get_params(deep=False)
         learner = Learner(
             self.arms_.tolist(),
-            method=self.method,
-            kernel=self.kernel,
-            ridge=self.ridge,
-            width=self.width,
-            prior_mean=self.prior_mean,
-            sharing=self.sharing,
-            features=self.features,
-            columns=self.columns,
-            points=self.points,
+            **{name: value for name, value in given.items() if name not in _OWN},
             reward="minimize" if self.minimize else "maximize",
             seed=self.random_state,
         )

@@ -22,10 +22,10 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import Component, build
-from contextgap.beliefs.widths import PosteriorWidth, Width
+from contextgap.beliefs import PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner import Learner
-from contextgap.learner.view import Pending, View
+from contextgap.learner.state import Pending, View
 from contextgap.methods.explorers import Explorer, Uniform
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import HighestMean, Recommender
@@ -63,7 +63,6 @@ def _doing(what: str) -> Iterator[None]:
 
 
 def _check_kind(part: Any, kind: type, package: str, example: str) -> str:
-    """Return what to call a component, if it is one of this kind of a public package."""
     if isinstance(part, type):
         raise AssertionError(f"{part.__name__} is a class; check an object: {part.__name__}()")
     name = type(part).__name__
@@ -107,12 +106,10 @@ def _points(rows: int, dimension: int, seed: int = 0) -> FloatArray:
 
 
 def _payoff(contexts: FloatArray, n_arms: int) -> FloatArray:
-    """Return rewards of smooth arms that cross, contexts by arms."""
     return np.asarray(np.sin(contexts.sum(axis=1)[:, None] + 1.3 * np.arange(n_arms)))
 
 
 def _taught(n_arms: int, dimension: int, rows: int, **settings: Any) -> Learner:
-    """Return a learner that was told rewards of all arms, one after the other."""
     learner = Learner(n_arms, **{**_SETTINGS, "points": None, **settings})
     contexts, arms = _points(rows, dimension), np.arange(rows) % n_arms
     if rows:
@@ -288,7 +285,6 @@ def check_width(width: Width) -> None:
 
 
 def _posteriors() -> list[Posterior]:
-    """Return what widths are applied to: one context, several, an arm's states, certainty."""
     rng = np.random.default_rng(0)
     one, several = rng.uniform(0.1, 2, _ARMS), rng.uniform(0.1, 2, (_ROWS, _ARMS))
     gains = rng.uniform(0, 3, _ARMS)

@@ -5,7 +5,7 @@ import types
 import pytest
 
 import contextgap as cg
-from contextgap.base import bars
+from contextgap.base import display
 
 
 class Terminal(io.StringIO):
@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(bars, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(display, "perf_counter", lambda: now[0])
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
     return now
 

@@ -1,7 +1,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 
 
 class Thing:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 
 
 def test_a_missing_package_names_the_extra():

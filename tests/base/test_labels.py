@@ -6,7 +6,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.base import files
-from contextgap.base.labels import Written
+from contextgap.base.checks import Written
 from contextgap.team.campaign.values import context_cells
 from tests.cli.test_policies import call
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.base import names
+from contextgap.base import components
 from contextgap.methods.explorers import Uniform
 from contextgap.methods.method import read_method
 
@@ -51,9 +51,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_current_folder_is_importable_and_stays_so(folder):
-    assert names.load("named_by_path.parts:number") == 3
+    assert components.load("named_by_path.parts:number") == 3
     assert sys.path[-1] == str(folder)  # last: it shadows nothing
-    assert names.load("named_by_path.parts:Kernels.rough") == cg.Matern(2.0, 0.5)
+    assert components.load("named_by_path.parts:Kernels.rough") == cg.Matern(2.0, 0.5)
     assert sys.path.count(str(folder)) == 1
 
 
@@ -74,7 +74,7 @@ def test_the_current_folder_is_importable_and_stays_so(folder):
 def test_errors_are_one_line_that_names_the_path(folder, path, error, says):
     before = list(sys.path)
     with pytest.raises(error) as caught:
-        names.load(path)
+        components.load(path)
     message = str(caught.value)
     assert path in message
     assert says in message

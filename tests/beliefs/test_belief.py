@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.beliefs.belief import Belief, Decision, leader_and_challenger
+from contextgap.beliefs import Belief, Decision, leader_and_challenger
 from contextgap.methods.explorers import ContextualGap, KernelUCB, Moment
 from contextgap.models import Posterior
 

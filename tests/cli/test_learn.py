@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.learner.bulk import passes
+from contextgap.learner import bulk
 from tests.cli.test_policies import call
 from tests.learner.bulk.test_learning import KEPT, expected, make, regret, write
 
@@ -20,7 +20,7 @@ def learn(folder, *arguments, code=0):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(passes, "SAMPLE", KEPT)
+    monkeypatch.setattr(bulk, "SAMPLE", KEPT)
 
 
 def test_files_are_learnt_from_as_if_they_were_one(tmp_path):

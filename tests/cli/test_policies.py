@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import contextgap as cg
 from contextgap.cli.app import app
-from contextgap.tables.trials import labels_of
+from contextgap.tables.files import labels_of
 
 
 def call(*arguments, code=0, app=app):

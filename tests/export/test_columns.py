@@ -23,7 +23,7 @@ from contextgap.export.rule import (
     seen_by_kernels,
     spread_numbers,
 )
-from contextgap.tables.schema import MOST_LEVELS, TableSchema
+from contextgap.tables.columns import MOST_LEVELS, TableSchema
 from tests.export.compilers import (
     COMPILERS,
     compiled,

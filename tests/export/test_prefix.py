@@ -12,7 +12,7 @@ import contextgap as cg
 from contextgap.export.c import CompiledPolicy, write_c
 from contextgap.export.c.text import category_names, declarations
 from contextgap.export.rule import read_rows
-from contextgap.tables.schema import Coding, TableSchema
+from contextgap.tables.columns import Coding, TableSchema
 from tests.export.compilers import COMPILERS, STRICT, run, self_test
 from tests.export.tables import COLUMNS, learnt, table
 from tests.export.test_c import around, explored

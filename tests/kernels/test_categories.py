@@ -10,7 +10,7 @@ import contextgap as cg
 from contextgap.base.components import build
 from contextgap.kernels import Gaussian, Linear, Matern
 from contextgap.kernels.categories import deviations
-from contextgap.tables.doubts import far_beyond
+from contextgap.tables.contexts import far_beyond
 
 RNG = np.random.default_rng(7)
 LEVELS = (3, 5)

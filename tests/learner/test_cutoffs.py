@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.belief import Belief
-from contextgap.learner.cutoffs import best_cutoffs, first_cutoff
+from contextgap.beliefs import Belief
+from contextgap.learner.arguments import best_cutoffs, first_cutoff
 from contextgap.models import Posterior
 
 CONTEXTS = np.random.default_rng(1).uniform(size=(120, 1))

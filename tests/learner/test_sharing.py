@@ -7,7 +7,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.base.files import FileFormatError
-from contextgap.learner.features import read_features
+from contextgap.learner.arguments import read_features
 from contextgap.models import JointModel
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.learner.costs import CostModel
+from contextgap.learner.arguments import CostModel
 
 CONTEXTS = np.random.default_rng(5).uniform(size=(80, 2))
 SETTINGS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.policy import Card, Estimate, scoring
+from contextgap.policy import Card, Estimate, answers
 
 KERNEL = 0.5 * cg.Gaussian(1.0) + 0.3 * cg.Gaussian(8.0)
 
@@ -161,7 +161,7 @@ def test_intervals_of_long_logs_hold_the_truth(rows):
 def test_leave_one_out_predictions_have_a_budget_of_operations(monkeypatch):
     learner, _, _, chances = long_log(0, 3000)
     assert learner.score(chances).looked_at == 3000
-    monkeypatch.setattr(scoring, "_OPERATIONS", 1.0)
+    monkeypatch.setattr(answers, "_OPERATIONS", 1.0)
     assert learner.score(chances).looked_at == learner.freeze().score().looked_at == 1000
     assert learner.score(chances, rows=1500).looked_at == 1500
     with pytest.raises(ValueError, match="rows must be at least 2"):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.policy.fallback import Fallback
+from contextgap.policy.state import Fallback
 
 ARMS = ("hull", "panel", "boom")
 INSIDE = np.random.default_rng(3).uniform(-1.15, 1.15, (200, 2))

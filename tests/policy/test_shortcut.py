@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.beliefs.belief import Belief
+from contextgap.beliefs import Belief
 from contextgap.kernels import Constant
 from contextgap.models import Posterior, exact
 from tests.oracle import choice_of

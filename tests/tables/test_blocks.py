@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.tables.cells import Holds, floats, to_number
 from contextgap.tables.files import (
     Part,
     check_alike,
@@ -15,6 +14,7 @@ from contextgap.tables.files import (
     read_blocks,
     read_sheet,
 )
+from contextgap.tables.table import Holds, floats, to_number
 
 
 @pytest.fixture

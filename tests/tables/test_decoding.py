@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
+from contextgap.tables.columns import RARE, UNKNOWN
 from contextgap.tables.contexts import ContextSchema, read_columns
-from contextgap.tables.schema import RARE, UNKNOWN
 
 COLUMNS = cg.Columns(
     country=cg.Category(missing=True),

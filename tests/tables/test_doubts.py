@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import contextgap as cg
-from contextgap.tables.doubts import warn_of_doubts
+from contextgap.tables.contexts import warn_of_doubts
 
 RNG = np.random.default_rng(5)
 COUNT = 60

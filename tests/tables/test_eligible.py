@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contextgap.tables.eligible import groups, read_eligible
+from contextgap.base.checks import groups, read_eligible
 
 LABELS = ("a", "b", "c")
 

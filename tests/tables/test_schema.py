@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.base import components
+from contextgap.tables.columns import MOST_LEVELS, TableSchema
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.schema import MOST_LEVELS, TableSchema
 
 FRAME = pandas.DataFrame(
     {

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.tables.cells import to_number
 from contextgap.tables.columns import Category
 from contextgap.tables.files import read_names, read_sheet
+from contextgap.tables.table import to_number
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.widths import Width
+from contextgap.beliefs import Width
 from contextgap.kernels import Kernel
 from contextgap.methods.explorers import Explorer, least_pulled
 from contextgap.methods.recommenders import Recommender

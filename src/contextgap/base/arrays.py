@@ -62,7 +62,6 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def evenly(places: IntArray, most: int) -> IntArray:
-    """Return at most this many of the places, evenly spread."""
     if len(places) <= most:
         return places
     return np.asarray(places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)])

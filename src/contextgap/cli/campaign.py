@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.base.checks import Written
 from contextgap.base.files import check_output
-from contextgap.base.labels import Written
 from contextgap.cli.terminal import (
     Answer,
     AnySeed,
@@ -38,8 +38,8 @@ from contextgap.cli.terminal import (
 )
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
-from contextgap.tables.cells import is_empty, is_missing_number, no_number, to_number
 from contextgap.tables.columns import Category, Date, Kind
+from contextgap.tables.table import is_empty, is_missing_number, no_number, to_number
 
 if TYPE_CHECKING:
     from contextgap.tables.files import Sheet

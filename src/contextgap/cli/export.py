@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from contextgap.base.arrays import evenly
+from contextgap.base.checks import Mask
 from contextgap.base.files import check_output
 from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
 from contextgap.cli.terminal import Answer, noting_warnings, out, print_table
@@ -31,7 +32,6 @@ from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
 from contextgap.export.rule import Comparison, compare, comparison_contexts
 from contextgap.policy import Policy
-from contextgap.tables.eligible import Mask
 
 _SELF_TEST_CONTEXTS = 200
 _TRIES = 8  # sizes to try

@@ -25,11 +25,10 @@ from typing import IO, Annotated, Any, TypeAlias
 import numpy as np
 import typer
 
-from contextgap.base.components import Component
+from contextgap.base.checks import Label, check_written, label_array
+from contextgap.base.components import Component, study_import
 from contextgap.base.files import check_output, whole_file
-from contextgap.base.labels import Label, check_written, label_array
-from contextgap.base.names import study_import
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import PosteriorWidth
 from contextgap.cli import terminal
 from contextgap.cli.terminal import (
     CORES,
@@ -56,28 +55,29 @@ from contextgap.cli.terminal import (
 )
 from contextgap.insight.learnt import bandwidths_by_column
 from contextgap.kernels import Gaussian
-from contextgap.learner.bulk.learning import columns_for, learn_trials
-from contextgap.learner.bulk.partitions import partitions_of
-from contextgap.learner.bulk.passes import SAMPLE
+from contextgap.learner.bulk import SAMPLE, columns_for, learn_trials, partitions_of
 from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
 from contextgap.policy import Policy, Status
-from contextgap.tables.cells import is_missing_number, to_number
 from contextgap.tables.columns import Category, Columns, Cyclic, Date
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.files import (
     BLOCK,
     PARQUET,
     RECORDS,
+    VOWPAL,
     Sheet,
+    Trials,
     check_alike,
+    check_columns,
     count_rows,
+    eligible_arms,
     files_named,
     read_blocks,
     read_sheet,
+    suffix_of,
 )
-from contextgap.tables.logs import VOWPAL, suffix_of
-from contextgap.tables.trials import Trials, check_columns, eligible_arms
+from contextgap.tables.table import is_missing_number, to_number
 
 PolicyFile = Annotated[Path, typer.Argument(help="A policy's .cgap file.")]
 ContextFile = Annotated[
@@ -370,7 +370,7 @@ def _in_threads(
 ) -> Iterator[tuple[Sheet, Answers]]:
     """Yield tables and their answers in order, while others are read and answered."""
     waiting: deque[tuple[Sheet, Future[Answers]]] = deque()
-    from contextgap.studies.experiments.tasks import one_thread
+    from contextgap.studies.experiments.run import one_thread
 
     with one_thread(), ThreadPoolExecutor(CORES) as pool:
         for sheet in sheets:

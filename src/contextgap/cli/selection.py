@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.base.components import study_import
 from contextgap.base.files import whole_file
-from contextgap.base.names import study_import
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.studies import parts_of, resume, workers
 from contextgap.cli.terminal import (

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base import names
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.base import components
+from contextgap.beliefs import PosteriorWidth
 from contextgap.cli.policies import CardRows, described_table, has_card, print_card
 from contextgap.cli.terminal import (
     CORES,
@@ -62,19 +62,19 @@ from contextgap.studies.experiments.compare import (
     read_methods,
     same_rows,
     summarise_defaults,
+    tune_all,
 )
-from contextgap.studies.experiments.plan import Plan, plan
-from contextgap.studies.experiments.reproduce import (
+from contextgap.studies.experiments.paper import (
     AUTHORS,
     PAPER,
     STUDIES,
+    Plan,
     Workshop,
+    plan,
     reproduce,
     thinned,
 )
-from contextgap.studies.experiments.run import explored
-from contextgap.studies.experiments.tasks import Store, one_thread
-from contextgap.studies.experiments.tune import tune_all
+from contextgap.studies.experiments.run import Store, explored, one_thread
 from contextgap.studies.problems import (
     Classification,
     FixedData,
@@ -122,15 +122,15 @@ class ProblemOptions(ColumnOptions):
             return _SIMULATED[name].sample(6000 if self.rows is None else self.rows, seed=seed)
         if name in BUNDLED or name.startswith("openml:"):
             return Classification(name.removeprefix("openml:")).sample(self.rows, seed=seed)
-        if names.is_path(name):
-            own = names.read("problem", name, (Problem, Maker), "Sinusoids()")
+        if components.is_path(name):
+            own = components.read("problem", name, (Problem, Maker), "Sinusoids()")
             return (_Own(own) if isinstance(own, Problem) else own).sample(self.rows, seed=seed)
         path = Path(name)
         if not path.suffix:
             raise ValueError(
                 f"there is no problem {name!r}; bundled are {', '.join(BUNDLED)}; "
                 "openml:NAME fetches one; your own are in a .csv, .parquet or .mat file, or at "
-                f"{names.FORM}"
+                f"{components.FORM}"
             )
         if self.rewards is not None:
             with noting_warnings():

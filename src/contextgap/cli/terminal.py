@@ -22,11 +22,11 @@ from typing import Annotated, Any, NamedTuple, cast, get_type_hints
 
 import typer
 
-from contextgap.base.bars import ProgressBar
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
+from contextgap.base.display import ProgressBar
 from contextgap.methods.method import METHODS
-from contextgap.tables.cells import to_number
 from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
+from contextgap.tables.table import to_number
 
 
 def names_in(texts: Iterable[str] | None) -> list[str] | None:

@@ -36,8 +36,7 @@ from contextgap.methods.recommenders import (
 )
 from contextgap.models import weighted_model
 from contextgap.policy import Policy
-from contextgap.policy.fallback import answer
-from contextgap.policy.state import read_seed, read_truth
+from contextgap.policy.state import answer, read_seed, read_truth
 from contextgap.tables.contexts import Encoded
 
 __all__ = ["CompressionReport", "CurveRow", "compress", "rom_bytes"]

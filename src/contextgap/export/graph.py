@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from contextgap import kernels
 from contextgap.base.arrays import FloatArray
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.export.rule import ExportError, How, SpreadNumber, spread_numbers
 from contextgap.kernels.categories import weights
 from contextgap.kernels.warped import Warp
-from contextgap.tables.schema import TableSchema
+from contextgap.tables.columns import TableSchema
 
 # Where the axes of an operator become an input.
 _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}

@@ -21,9 +21,9 @@ from scipy.linalg.lapack import dtrtri
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.checks import Label, Mask, decode_label, encode_label, read_eligible
+from contextgap.base.components import study_import
 from contextgap.base.files import FileFormatError, whole_file
-from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.base.names import study_import
 from contextgap.export.graph import GraphBuilder, KernelGraph, Value
 from contextgap.export.rule import (
     ArmTable,
@@ -40,11 +40,9 @@ from contextgap.export.rule import (
     warn_of_rounding,
 )
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback, Status
-from contextgap.policy.state import read_truth
+from contextgap.policy.state import Fallback, Status, read_truth
+from contextgap.tables.columns import TableSchema
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.eligible import Mask, read_eligible
-from contextgap.tables.schema import TableSchema
 
 # The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index).
 OLDEST_OPSET = 12

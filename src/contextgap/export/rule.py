@@ -28,9 +28,8 @@ from numpy.typing import DTypeLike
 from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label, check_written
-from contextgap.beliefs.belief import Belief, gaps
-from contextgap.beliefs.widths import Width
+from contextgap.base.checks import Label, Mask, check_written
+from contextgap.beliefs import Belief, Width, gaps
 from contextgap.kernels import (
     Constant,
     Gaussian,
@@ -54,11 +53,17 @@ from contextgap.methods.recommenders import (
 )
 from contextgap.models import KeepsHistory, Posterior, Support
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback, Status, answer
-from contextgap.tables.columns import CYCLES, Category, Cyclic, Date
+from contextgap.policy.state import Fallback, Status, answer
+from contextgap.tables.columns import (
+    CYCLES,
+    MOST_LEVELS,
+    Category,
+    Coding,
+    Cyclic,
+    Date,
+    TableSchema,
+)
 from contextgap.tables.contexts import ContextSchema, Encoded
-from contextgap.tables.eligible import Mask
-from contextgap.tables.schema import MOST_LEVELS, Coding, TableSchema
 from contextgap.tables.table import Table
 
 _KERNELS = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)

@@ -13,15 +13,14 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.kernels import Warped
 from contextgap.models import ClassModel, ExclusiveModel
 from contextgap.policy import Estimate, Policy
-from contextgap.policy.answers import regret_bounds
-from contextgap.policy.scoring import QUICK
-from contextgap.tables.cells import date_of
+from contextgap.policy.answers import QUICK, regret_bounds
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
 from contextgap.tables.contexts import Encoded
+from contextgap.tables.table import date_of
 
 _SEEN = 256  # contexts among which the most typical one is found
 _MOST_LEVELS = 40  # of a category, the first that were met
@@ -452,7 +451,6 @@ def _read_column(policy: Policy, column: Any) -> str:
 
 
 def _seen(policy: Policy, most: int) -> FloatArray:
-    """Return contexts whose rewards were told, at most so many, evenly spread over time."""
     contexts = policy.state.model.observed.contexts
     return np.asarray(contexts[evenly(np.arange(len(contexts)), most)])
 
@@ -498,21 +496,17 @@ def values_of(policy: Policy, column: str, points: int) -> list[Any]:
 def _varied(
     policy: Policy, context: FloatArray, changes: Mapping[str, Sequence[Any]], count: int
 ) -> Encoded:
-    """Return copies of a context in which some columns have other values, ``count`` each."""
     rows = np.repeat(context[None], count, axis=0)
+    schema = policy.state.schema
     for column, values in changes.items():
-        rows[:, policy.state.schema.parts()[column]] = _encoded(policy, column, values)
-    return Encoded(rows, policy.state.schema)
-
-
-def _encoded(policy: Policy, column: str, values: Sequence[Any]) -> FloatArray:
-    table = policy.state.schema.table
-    if table is None:
-        return np.asarray(values, dtype=np.float64)[:, None]
-    coding = table.codings[table.columns.index(column)]
-    if isinstance(coding.kind, Date) and coding.zoned:
-        values = [f"{value}+00:00" for value in values]
-    return coding.spread(coding.read(values, learning=False)[0])
+        encoded = np.asarray(values)[:, None]
+        if schema.table is not None:
+            coding = schema.table.codings[schema.table.columns.index(column)]
+            if isinstance(coding.kind, Date) and coding.zoned:
+                values = [f"{value}+00:00" for value in values]
+            encoded = coding.spread(coding.read(values, learning=False)[0])
+        rows[:, schema.parts()[column]] = encoded
+    return Encoded(rows, schema)
 
 
 def trials(source: Any, most: int) -> list[tuple[Mapping[str, Any], Label]]:

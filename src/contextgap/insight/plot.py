@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.names import study_import
-from contextgap.beliefs.belief import Decision
+from contextgap.base.components import study_import
+from contextgap.beliefs import Decision
 from contextgap.insight import learnt
 from contextgap.insight.watch import Watch
 from contextgap.policy.answers import Explanation, differing, in_words
@@ -536,7 +536,6 @@ def _elsewhere(context: Any, *shown: str) -> str:
 
 
 def _colours(count: int) -> list[str]:
-    """Return a colour per arm; from the ninth arm on they come again."""
     return [ARMS[place % len(ARMS)] for place in range(count)]
 
 

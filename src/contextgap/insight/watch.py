@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.descriptors import synchronized
-from contextgap.base.labels import Label, decode_label, encode_label, label_array
+from contextgap.base.checks import (
+    Label,
+    Mask,
+    decode_label,
+    encode_label,
+    label_array,
+    read_eligible,
+)
+from contextgap.base.components import synchronized
 from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (
@@ -32,10 +39,8 @@ from contextgap.insight.watch_baseline import (
 from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, deviations, short
 from contextgap.policy import Policy, Status
 from contextgap.policy.answers import expected_regret, own_std
-from contextgap.policy.fallback import Fallback
-from contextgap.policy.state import read_truth
+from contextgap.policy.state import Fallback, read_truth
 from contextgap.tables.contexts import Encoded
-from contextgap.tables.eligible import Mask, read_eligible
 
 _TOGETHER = 6000  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to

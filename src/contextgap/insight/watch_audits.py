@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.insight.betting import Wealth, confidence_sequence, exact_p_value, uniforms
 from contextgap.insight.watch_report import Alarm, Interval, short
 

@@ -13,13 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label
-from contextgap.beliefs.belief import Belief
+from contextgap.base.checks import Label, Mask
+from contextgap.beliefs import Belief
 from contextgap.models import Posterior
 from contextgap.policy import Policy
-from contextgap.policy.answers import expected_regret, own_std
-from contextgap.policy.scoring import decided, eligible_at, visits_of
-from contextgap.tables.eligible import Mask
+from contextgap.policy.answers import decided, eligible_at, expected_regret, own_std, visits_of
 
 STATISTICS = {
     "distance": "distances to the log's contexts",

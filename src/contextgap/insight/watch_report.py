@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap.base import html
+from contextgap.base import display
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.labels import Label, encode_label
+from contextgap.base.checks import Label, encode_label
 
 _FINE = 16  # how many times older than long spans of time are
 
@@ -256,7 +256,7 @@ class WatchReport:
 
     def _repr_html_(self) -> str:
         title = f"{self.rows:,} rows seen; " + (str(self.alarm) if self.alarm else "no alarm")
-        return html.table(title, ["", "now", "in the log"], self.lines())
+        return display.table(title, ["", "now", "in the log"], self.lines())
 
 
 class Spans:

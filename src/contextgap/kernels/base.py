@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from contextgap.base import checks, names
+from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import Component
 
@@ -168,7 +168,7 @@ def _level(kernel: Kernel) -> float | None:
 
 def read_kernel(kernel: Any) -> Kernel:
     """Return a kernel, or the one that "package.module:name" names."""
-    return cast(Kernel, names.read("kernel", kernel, Kernel, "Gaussian(1.0)"))
+    return cast(Kernel, components.read("kernel", kernel, Kernel, "Gaussian(1.0)"))
 
 
 def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]:

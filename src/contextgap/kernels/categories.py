@@ -22,8 +22,8 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels.base import Kernel, Pair, Scaled
 from contextgap.kernels.warped import Warp, Warped, warp_for
-from contextgap.tables.doubts import far_beyond
-from contextgap.tables.schema import Layout
+from contextgap.tables.columns import Layout
+from contextgap.tables.contexts import far_beyond
 
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 

@@ -17,30 +17,44 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contextgap.base import checks, html
+from contextgap.base import checks, display
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.descriptors import completed, synchronized
+from contextgap.base.checks import (
+    Label,
+    Mask,
+    check_new_label,
+    label_array,
+    read_eligible,
+    read_labels,
+)
+from contextgap.base.components import completed, synchronized
 from contextgap.base.files import File
-from contextgap.base.labels import Label, check_new_label, label_array, read_labels
-from contextgap.beliefs.belief import Decision
-from contextgap.beliefs.widths import Width
+from contextgap.beliefs import Decision, Width
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.kernels.stationary import scipy_cdist
 from contextgap.learner import arguments
-from contextgap.learner.costs import CostModel, cost_of_a_tenth, read_cost, read_told_costs
-from contextgap.learner.cutoffs import Cutoffs, best_cutoffs, first_cutoff
-from contextgap.learner.cutoffs import Pick as TimedPick
+from contextgap.learner.arguments import (
+    CostModel,
+    Cutoffs,
+    best_cutoffs,
+    cost_of_a_tenth,
+    first_cutoff,
+    read_cost,
+    read_told_costs,
+)
+from contextgap.learner.arguments import Pick as TimedPick
 from contextgap.learner.state import (
+    Asked,
     LearnerState,
+    Pending,
     Searching,
+    View,
     new_state,
     random_source,
     resumed_state,
 )
-from contextgap.learner.stopping import ReferenceWatch, StoppingRule
-from contextgap.learner.trials import Plan, Trial, explore_on
-from contextgap.learner.view import Asked, Pending, View
+from contextgap.learner.trials import Plan, ReferenceWatch, StoppingRule, Trial, explore_on
 from contextgap.methods.explorers import Explorer, Moment, Pick, ReferenceReader, explore
 from contextgap.methods.explorers.base import any_context, choose_context
 from contextgap.methods.method import Method
@@ -59,14 +73,20 @@ from contextgap.models import (
     stand_in,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
-from contextgap.policy.card import Card
+from contextgap.policy.answers import read_propensities
 from contextgap.policy.policy import Policy
-from contextgap.policy.scoring import read_propensities
-from contextgap.policy.state import Stateful
+from contextgap.policy.state import Card, Stateful
 from contextgap.tables.columns import Columns
-from contextgap.tables.contexts import ContextSchema, Encoded, Intake, row_of
-from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
-from contextgap.tables.eligible import Mask, read_eligible
+from contextgap.tables.contexts import (
+    ContextSchema,
+    Encoded,
+    Intake,
+    Usual,
+    level_of_user,
+    row_of,
+    warn_of_arms,
+    warn_of_doubts,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -416,7 +436,7 @@ class Learner(Stateful):
         found = "given" if self.tuning is None else f"learnt: {self.tuning.chosen}"
         title = f"Learner, {self.method.name}; {self.pending} picks pending; "
         title += f"hyperparameters {found}"
-        return html.table(title, ["arm", "rewards"], list(self.counts.items()))
+        return display.table(title, ["arm", "rewards"], list(self.counts.items()))
 
     @property
     def pending(self) -> int:
@@ -1260,7 +1280,6 @@ class Learner(Stateful):
         return rule.settled(self._bounds_at(rule))
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
-        """Return the certificate at every reference context of a rule."""
         state, policy, watch = self.state, self.state.policy(), self._watches.get(rule)
         reference, eligible = rule.contexts_for(state.schema), rule.eligible(self.arms)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
@@ -1328,7 +1347,6 @@ class Learner(Stateful):
     def _read_told(
         self, intake: Intake, arms: Any, rewards: Any, eligible: Any
     ) -> tuple[IntArray, FloatArray, list[Eligible] | None]:
-        """Return the arms tried, their rewards, and the arms that were eligible."""
         if intake.single:
             places = np.array([self._place(arms)])
             values = np.array([checks.reward("rewards", rewards)])
@@ -1405,7 +1423,6 @@ class Learner(Stateful):
         return due and (finish or count + new >= state.growth * max(count, 1))
 
     def _searched(self, state: LearnerState, new: int) -> LearnerState:
-        """Return a state in which the search for hyperparameters has gone on a little."""
         log, searching = state.model.observed, state.searching
         if searching is None:
             if not self._is_time_to_tune(len(log), new):
@@ -1418,7 +1435,6 @@ class Learner(Stateful):
         return replace(state, searching=Searching(searching.search, operations))
 
     def _is_time_to_tune(self, count: int, new: int) -> bool:
-        """Return whether to learn hyperparameters with so many rewards, the last of them new."""
         state = self.state
         # A single reward has no very long log gone through again: hyperparameters are known.
         if state.next_tune is None or (new == 1 and count > MOST_REPLAYED):
@@ -1448,7 +1464,6 @@ class Learner(Stateful):
         return found
 
     def _finished(self) -> LearnerState:
-        """Return the state in which a search for hyperparameters that goes on is finished."""
         state = self.state
         if state.searching is None:
             return state.settled() if len(state.model.observed.censored) else state

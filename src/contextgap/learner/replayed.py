@@ -1,4 +1,4 @@
-"""A learner for a log of events: whoever replays the log has the same learner, bit by bit.
+"""Learners for given logs: one that replays events bit by bit, and one that scores any rule.
 
 A pick is made once and then a fact. Replaying it means ``add_pending`` and putting the random
 source where the pick left it, so that nothing of what led to the pick is computed again. So are
@@ -12,14 +12,17 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from contextgap.base import checks
+from contextgap.base.checks import Label
 from contextgap.base.components import build
-from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.methods.explorers import Moment, Pick
 from contextgap.models import Ageing, Alike, Exclusive
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
+from contextgap.policy.state import Card
 
 
 class ReplayedLearner(Learner):
@@ -93,7 +96,6 @@ class ReplayedLearner(Learner):
         self._followed = None
 
     def last_propensities(self, arms: Sequence[Label]) -> list[float | None] | None:
-        """Return the propensities of the latest picks, which are pending; None if unknown."""
         waiting = {arm: list(own) for arm, own in self.state.pending.asked.items()}
         chances = [waiting[self._place(label)].pop().propensity for label in reversed(arms)]
         return chances[::-1] if any(each is not None for each in chances) else None
@@ -111,7 +113,6 @@ class ReplayedLearner(Learner):
         self._add_arm(label, features, cost)
 
     def forget_pick(self, context: Any, arm: Label) -> None:
-        """Forget the oldest pending pick of an arm at a context, if there is one."""
         self._forget(self._read(context).rows[0], self._place(arm))
 
 
@@ -127,3 +128,30 @@ def _described(found: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
         "alike": alike,
         "tuning": tuning.describe(),
     }
+
+
+def score_of_picks(
+    picks: Any,
+    contexts: Any,
+    arms: Any,
+    rewards: Any,
+    propensities: Any = None,
+    *,
+    minimize: bool = False,
+) -> Card:
+    """Return the score card of a rule that picks these arms at the logged contexts.
+
+    A model of the rewards is learnt from the log and predicts each of them leave-one-out.
+    """
+    picked, tried = (_listed(each) for each in (picks, arms))
+    checks.same_length(picks=len(picked), arms=len(tried))
+    labels = list(dict.fromkeys([*sorted(set(tried), key=str), *picked]))
+    learner = Learner(labels, seed=0, reward="minimize" if minimize else "maximize")
+    learner.fit(contexts, tried, rewards)
+    places = {label: place for place, label in enumerate(labels)}
+    chosen = np.array([places[label] for label in picked], dtype=np.intp)
+    return learner.freeze().scored(propensities, picks=chosen)
+
+
+def _listed(labels: Any) -> list[Any]:
+    return labels.tolist() if hasattr(labels, "tolist") else list(labels)

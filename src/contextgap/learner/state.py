@@ -1,32 +1,43 @@
-"""The state of a learner: all that it knows at one moment, also in files."""
+"""All that a learner knows at one moment, also in files, and what explorers see of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from contextgap.base import checks, files
-from contextgap.base.arrays import FloatArray
-from contextgap.base.labels import Label
-from contextgap.base.seeds import random_sources, seed_after
-from contextgap.beliefs.widths import PosteriorWidth, Width
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.checks import Label, Mask
+from contextgap.beliefs import Belief, PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
-from contextgap.learner.arguments import read_chances, read_points
-from contextgap.learner.costs import read_cost, read_known_costs, spending
-from contextgap.learner.features import ArmFeatures, read_features
-from contextgap.learner.view import Asked, Pending
+from contextgap.learner.arguments import (
+    ArmFeatures,
+    read_chances,
+    read_cost,
+    read_features,
+    read_known_costs,
+    read_points,
+    spending,
+)
+from contextgap.methods.explorers import LookAhead, Moment, Pool, check_reference
+from contextgap.methods.explorers.base import as_numbers
 from contextgap.methods.method import read_method
 from contextgap.methods.recommenders.rules import check_history
 from contextgap.models import (
     Ageing,
     Alike,
+    Batch,
     Eligible,
     Features,
+    Follower,
+    Model,
     Observations,
+    Posterior,
     Relation,
     check_floats,
     new_model,
@@ -46,6 +57,216 @@ from contextgap.policy.state import (
 )
 from contextgap.tables.contexts import ContextSchema, read_columns
 
+
+def random_sources(seed: int | None) -> tuple[np.random.Generator, int]:
+    """Return the generator for exploration and the seed for policies frozen during it."""
+    if seed is not None:
+        seed = checks.whole("seed", seed, least=0)
+    sequence = np.random.SeedSequence(seed)
+    return np.random.default_rng(sequence), int(sequence.generate_state(1, np.uint64)[0])
+
+
+def seed_after(policy_seed: int, observations: int) -> int:
+    """Return the seed of a policy frozen after this many observations."""
+    return (policy_seed + observations) % 2**64
+
+
+_DECIMALS = 3  # a number with fewer is not taken for another one, rounded
+
+
+class Asked(NamedTuple):
+    eligible: Eligible = None  # the arms among which it was made; None for all
+    propensity: float | None = None  # if it is known
+    number: int | None = None  # of its trial, if it is one
+
+
+@dataclass
+class Pending:
+    """Contexts picked without a reward so far, by arm, oldest first, and how each was asked."""
+
+    by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
+    asked: dict[int, list[Asked]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum([len(waiting) for waiting in self.by_arm.values()])
+
+    def copy(self) -> Pending:
+        return Pending(
+            {arm: list(waiting) for arm, waiting in self.by_arm.items()},
+            {arm: list(asked) for arm, asked in self.asked.items()},
+        )
+
+    def changed(self, change: Callable[[FloatArray], FloatArray]) -> Pending:
+        by_arm = {arm: list(map(change, waiting)) for arm, waiting in self.by_arm.items()}
+        return Pending(by_arm, self.asked)
+
+    def count(self, arm: int) -> int:
+        return len(self.by_arm.get(arm, ()))
+
+    def add(self, context: FloatArray, arm: int, asked: Asked) -> None:
+        self.asked.setdefault(arm, []).append(asked)
+        self.by_arm.setdefault(arm, []).append(context)
+
+    def number(self, arm: int, number: int) -> None:
+        """Make the latest pick of an arm a trial."""
+        self.asked[arm][-1] = self.asked[arm][-1]._replace(number=number)
+
+    def trials(self) -> list[tuple[int, int, FloatArray]]:
+        pairs = ((arm, *each) for arm in self.by_arm for each in self._of(arm))
+        return sorted(
+            ((asked.number, arm, x) for arm, x, asked in pairs if asked.number is not None),
+            key=lambda each: each[0],
+        )
+
+    def bring_forward(self, number: int) -> tuple[int, FloatArray] | None:
+        """Make a trial the oldest pick of its arm at its context, which ``find`` then finds."""
+        for arm in self.by_arm:
+            for place, (context, asked) in enumerate(self._of(arm)):
+                if asked.number == number:
+                    first, own = self.find(context, arm), self.asked[arm]
+                    if first is not None:
+                        own[first], own[place] = own[place], own[first]
+                    return arm, context
+        return None
+
+    def _of(self, arm: int) -> Iterator[tuple[FloatArray, Asked]]:
+        return zip(self.by_arm[arm], self.asked[arm], strict=True)
+
+    def find(self, context: FloatArray, arm: int) -> int | None:
+        given = context.tolist()  # as short as contexts are, the fastest way
+        for place, candidate in enumerate(self.by_arm.get(arm, ())):
+            if candidate.tolist() == given:
+                return place
+        return None
+
+    def find_rounded(self, context: FloatArray, arm: int) -> int | None:
+        """Return the place of the oldest waiting pick that equals a context but for rounding."""
+        waiting = np.array(self.by_arm.get(arm, []))
+        if not len(waiting):
+            return None
+        same = np.isclose(waiting, context, rtol=1e-6, atol=0.0)  # as single precision would be
+        decimals = max(-int(Decimal(repr(each)).as_tuple().exponent) for each in context.tolist())
+        if decimals >= _DECIMALS:
+            same |= np.round(waiting, decimals) == context
+        places = np.flatnonzero(same.all(axis=1))
+        return int(places[0]) if len(places) else None
+
+    def answer(self, rows: FloatArray, places: IntArray) -> tuple[list[Asked], int]:
+        """Forget the picks answered; return how they were made, and how many only when rounded."""
+        asked, rounded, unanswered = [Asked()] * len(rows), 0, []
+        if not self.by_arm:
+            return asked, rounded
+        for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
+            found = self.find(context, arm)
+            if found is None:
+                unanswered.append(row)
+            else:
+                asked[row] = self.take(arm, found)
+        for row in unanswered:  # exact answers first, so that no pick is taken from them
+            arm = int(places[row])
+            found = self.find_rounded(rows[row], arm)
+            if found is not None:
+                asked[row] = self.take(arm, found)
+                rounded += 1
+        return asked, rounded
+
+    def take(self, arm: int, place: int) -> Asked:
+        waiting = self.by_arm[arm]
+        del waiting[place]
+        asked = self.asked[arm].pop(place)
+        if not waiting:  # files keep no empty lists; the order of arms must not differ
+            del self.by_arm[arm], self.asked[arm]
+        return asked
+
+
+@dataclass
+class View:
+    """A model together with the picks whose rewards are still to come."""
+
+    model: Model
+    pending: Pending
+    active: tuple[int, ...]  # the model's indices of the arms to choose from
+    width: Width
+    rng: np.random.Generator
+    follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
+    read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
+    costs: Callable[[FloatArray, Sequence[int]], FloatArray | None] = lambda _rows, _arms: None
+    batch: Batch | None = None  # the posterior at many contexts that are picked for in order
+
+    def among(self, eligible: Mask) -> View:
+        """Return a view of some of the arms only; the mask has one entry for each arm."""
+        return replace(self, active=tuple(np.array(self.active)[eligible].tolist()))
+
+    def pulls(self) -> list[int]:
+        return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
+
+    def moment(self, context: FloatArray, row: int = 0) -> Moment:
+        """Return what an explorer sees at one context, which is so many rows into the batch."""
+        own = self._own_posterior if self.model.implies else None
+        return Moment(
+            believe=lambda: Belief(self._posterior(context, row), self.width),
+            pulls=self.pulls(),
+            step=len(self.model) + len(self.pending) + 1,
+            rng=self.rng,
+            seen=len(self.model),
+            look_ahead=lambda reference: self._look_ahead(context, row, reference),
+            ridge=self.model.ridge,
+            shares=self.model.related,
+            read=self.read,
+            kernel_at=lambda reference: self._kernel_at(context, reference),
+            costs=None if (costs := self._costs(context[None])) is None else costs[0],
+            believe_own=None if own is None else lambda: Belief(own(context, row), self.width),
+        )
+
+    def pool(self, contexts: FloatArray) -> Pool:
+        pooled = self.model.pooled(contexts, self.active, self.pending.by_arm)
+        return Pool(
+            contexts=contexts,
+            believe=lambda: Belief(pooled.posterior, self.width),
+            moves=pooled.moves,
+            means=pooled.means,
+            ridge=self.model.ridge,
+            shares=self.model.related,
+            rng=self.rng,
+            read=self.read,
+            costs=self._costs(contexts),
+        )
+
+    def _costs(self, contexts: FloatArray) -> FloatArray | None:
+        """Return what arms cost at contexts, None if all cost the same."""
+        costs = self.costs(contexts, self.active)
+        return None if costs is None or (costs == costs.flat[0]).all() else costs
+
+    def told(self, context: FloatArray) -> Belief:
+        """Return what the rewards told so far say at one context, pending picks left out."""
+        return Belief(self.model.posterior(context, self.active), self.width)
+
+    def _kernel_at(self, context: FloatArray, reference: IntArray | FloatArray) -> FloatArray:
+        check_reference(reference, len(context))
+        given = reference if reference.ndim == 2 else self.model.observed.contexts[reference]
+        points = np.vstack([np.reshape(given, (-1, len(context))), context])
+        return self.model.kernel(points, points)
+
+    def _posterior(self, context: FloatArray, row: int) -> Posterior:
+        if self.batch is not None:
+            return self.batch.posterior(row, self.active)
+        return self.model.posterior(context, self.active, self.pending.by_arm)
+
+    def _own_posterior(self, context: FloatArray, row: int) -> Posterior:
+        if self.batch is not None:
+            return self.batch.own.posterior(row, self.active)
+        own = self.model.of_own_rewards()
+        return own.posterior(context, self.active, self.pending.by_arm)
+
+    def _look_ahead(
+        self, context: FloatArray, row: int, reference: IntArray | FloatArray
+    ) -> LookAhead:
+        check_reference(reference, len(context))
+        if self.batch is not None and not self.model.shares:
+            return self.batch.look_ahead(row, self.active, reference)
+        return self.follower().look_ahead(context, self.active, reference, self.pending.by_arm)
+
+
 # How many times as many rewards as last time there are when hyperparameters are learnt anew. Each
 # time costs up to the cube of their number, and all together some 1.6 times the last one.
 _GROWTH = {"growing": 1.4, "doubling": 2.0}
@@ -56,8 +277,6 @@ _MOST_GROWTH = 1e6  # of rewards between two tunings; more is no setting
 
 
 class Searching(NamedTuple):
-    """A search for hyperparameters that is not finished."""
-
     search: AmortisedSearch
     operations: float  # that it may have taken by now
 
@@ -101,18 +320,15 @@ class LearnerState(State):
 
     @property
     def priced(self) -> bool:
-        """Whether anything is known or told about costs."""
         return self.costs is not None or self.model.observed.has_costs
 
     @property
     def spent(self) -> float:
-        """What all trials cost together."""
         log = self.model.observed
         gone = log.forgotten_by_arm * (1.0 if self.costs is None else np.array(self.costs))
         return float(spending(log, self.costs).sum() + gone.sum()) + self.spent_before
 
     def policy(self) -> PolicyState:
-        """Return the policy that would be deployed now."""
         by_features = self.features is not None and self.model.shares
         return PolicyState(
             model=self.model,
@@ -216,7 +432,6 @@ class LearnerState(State):
         return replace(self, model=settled_model(log, *known, alike, self.points))
 
     def write(self, path: files.File) -> None:
-        """Write a file from which ``read`` returns the same."""
         contexts = [context for own in self.pending.by_arm.values() for context in own]
         arms = [arm for arm, own in self.pending.by_arm.items() for _ in own]
         asked = [each for arm in self.pending.by_arm for each in self.pending.asked[arm]]
@@ -263,12 +478,20 @@ class LearnerState(State):
             known = State.restored(header, arrays)
             kernel_given = read_truth("kernel_given", header["kernel_given"])
             tuning = header.get("tuning")  # files of release 0.1 have none
+            # Until release 0.2 there was always one tuning per doubling.
+            growth = checks.at_least("growth", header.get("growth", 2.0), 1.0)
+            if growth > _MOST_GROWTH:
+                raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {growth}")
+            due, running = header["next_tune"], header.get("running")
+            costs = header.get("known_costs")
+            if costs is not None:
+                costs = dict(zip(known.labels, costs, strict=True))
             state = cls(
                 **vars(known),
                 random=random_source(header["random_state"]).bit_generator.state,
                 policy_seed=read_seed(header["policy_seed"]),
-                next_tune=_read_next(header["next_tune"]),
-                growth=_read_growth(header.get("growth", 2.0)),
+                next_tune=None if due is None else checks.whole("next_tune", due, least=1),
+                growth=growth,
                 kernel_given=kernel_given,
                 # Files of release 0.1 know nothing about arms that share.
                 alone=read_truth("alone", header.get("alone", kernel_given)),
@@ -279,8 +502,9 @@ class LearnerState(State):
                 tuning=None if tuning is None else Tuning.restored(tuning),
                 pending=_read_pending(header, arrays["pending"], known),
                 trials=checks.whole("trials", header.get("trials", 0), least=0),
-                running=_read_running(header.get("running")),
-                costs=_read_costs(header.get("known_costs"), known.labels),
+                running=running
+                and Running(*(checks.whole("running", each, least=0) for each in running)),
+                costs=read_known_costs(costs, known.labels),
                 cutoff=_read_cutoff(header.get("cutoff"), known.rules),
                 spent_before=checks.at_least("spent_before", header.get("spent_before", 0.0), 0.0),
             )
@@ -454,10 +678,6 @@ def random_source(state: Mapping[str, Any]) -> np.random.Generator:
     return rng
 
 
-def _read_next(rewards: Any) -> int | None:
-    return None if rewards is None else checks.whole("next_tune", rewards, least=1)
-
-
 def _read_half_life(value: Any) -> float | str | None:
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
@@ -466,32 +686,12 @@ def _read_half_life(value: Any) -> float | str | None:
     return Ageing(value).half_life
 
 
-def _read_running(values: Any) -> Running | None:
-    if values is None:
-        return None
-    return Running(*(checks.whole("running", each, least=0) for each in values))
-
-
-def _read_costs(costs: Any, labels: Sequence[Label]) -> tuple[float, ...] | None:
-    if costs is None:
-        return None
-    return read_known_costs(dict(zip(labels, costs, strict=True)), labels)
-
-
 def _read_cutoff(cutoff: Any, rules: Rules) -> float | None:
     if cutoff is None:
         return None
     if not rules.costs:
         raise ValueError(f'cutoff is about times to be kept low; give reward="minimize", {cutoff=}')
     return read_cost("cutoff", cutoff)
-
-
-def _read_growth(factor: Any) -> float:
-    """Return the factor; until release 0.2 there was always one tuning per doubling."""
-    growth = checks.at_least("growth", factor, 1.0)
-    if growth > _MOST_GROWTH:
-        raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {growth}")
-    return growth
 
 
 def _read_searching(values: dict[str, Any], state: LearnerState) -> Searching:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from contextgap.base import checks, names
+from contextgap.base import checks, components
 from contextgap.base.components import Component
 from contextgap.methods import explorers, recommenders
 from contextgap.methods.explorers import Explorer
@@ -91,16 +91,16 @@ def read_method(method: Any) -> Method:
 
     An explorer without a recommender deploys the highest mean.
     """
-    if isinstance(method, str) and not names.is_path(method):
+    if isinstance(method, str) and not components.is_path(method):
         if method == "auto":
             return METHODS[RECOMMENDED]
         if method not in METHODS:
             raise ValueError(
                 f"method must be one of {['auto', *sorted(METHODS)]} or your own as "
-                f"{names.FORM}, got {method!r}"
+                f"{components.FORM}, got {method!r}"
             )
         return METHODS[method]
-    found = names.read("method", method, (Method, Explorer), '"contextual-gap"')
+    found = components.read("method", method, (Method, Explorer), '"contextual-gap"')
     if isinstance(found, Explorer):
         return Method(explorer=found, recommender=HighestMean())
     return found  # type: ignore[no-any-return]  # just checked

@@ -10,10 +10,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.kernels import Gaussian
 from contextgap.kernels.categories import Spread, deviations
-from contextgap.tables.schema import Layout
+from contextgap.tables.columns import Layout
 
 # Similarities of features do not fall below this: exports divide by them.
 _LEAST = 1e-12

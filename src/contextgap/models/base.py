@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.observations import Observations
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import root
 from contextgap.models.base import (

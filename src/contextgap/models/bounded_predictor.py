@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.models.arm import MEAN_ROUNDING, root
 from contextgap.models.base import Posterior, Predictor
 from contextgap.models.bounded_arm import squares

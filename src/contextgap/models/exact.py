@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, root
 from contextgap.models.base import (

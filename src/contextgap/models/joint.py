@@ -26,7 +26,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
 from contextgap.models.arm import ROUNDING, factorised, new_rows, pivot, pivots, root

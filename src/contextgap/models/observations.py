@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
-from contextgap.tables.eligible import Mask
+from contextgap.base.checks import Mask
 
 
 class Observations:

@@ -1,11 +1,13 @@
 """Policies: frozen decision rules, with score cards and certificates."""
 
+import sys
+
 from contextgap.policy.answers import Argument, Beliefs, Certificate, Explanation, Ranked
-from contextgap.policy.card import Card, Estimate
-from contextgap.policy.fallback import Fallback, Status
 from contextgap.policy.policy import Policy
 from contextgap.policy.rules import Leaf, Rules, Split
-from contextgap.policy.state import Provenance
+from contextgap.policy.state import Card, Estimate, Fallback, Provenance, Status
+
+sys.modules[f"{__name__}.card"] = sys.modules[Card.__module__]  # whose path is public
 
 __all__ = [
     "Argument",

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from contextgap.base import checks, files, html
+from contextgap.base import checks, display, files
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.descriptors import completed
-from contextgap.base.labels import Label, label_array
-from contextgap.beliefs.belief import Decision
+from contextgap.base.checks import Label, Mask, label_array, read_eligible
+from contextgap.base.components import completed
+from contextgap.beliefs import Decision
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.policy.answers import (
+    AllRows,
     Answered,
     Beliefs,
     Certificate,
@@ -27,14 +28,25 @@ from contextgap.policy.answers import (
     explain,
     own_std,
     regret_bounds,
+    score,
 )
-from contextgap.policy.card import LATER_FIELDS, Card, read_range, read_spending
-from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.rules import Rules, grow_rules
-from contextgap.policy.scoring import AllRows, score
-from contextgap.policy.state import PolicyState, Provenance, State, Stateful, read_seed
+from contextgap.policy.state import (
+    LATER_FIELDS,
+    Answer,
+    Card,
+    Fallback,
+    PolicyState,
+    Provenance,
+    State,
+    Stateful,
+    Status,
+    answer,
+    read_range,
+    read_seed,
+    read_spending,
+)
 from contextgap.tables.columns import Columns
-from contextgap.tables.eligible import Mask, read_eligible
 
 if TYPE_CHECKING:
     from contextgap.export.c import CExport
@@ -81,7 +93,7 @@ class Policy(Stateful):
         about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
         if self.state.provenance.version is not None:
             about += f", by contextgap {self.state.provenance.version}"
-        found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
+        found = display.table(about, ["arm", "rewards"], list(self.counts.items()))
         return found + ("" if self.state.card is None else self.state.card._repr_html_())
 
     @property
@@ -900,7 +912,6 @@ class Policy(Stateful):
         return Answered(label_array(self.arms, whole.arm), whole.status, certificate)
 
     def _answer(self, rows: FloatArray, eligible: Mask | None) -> Answer:
-        """Return what is answered at all rows; arms are places among all of the policy's."""
         arm, status = np.zeros((2, len(rows)), dtype=np.intp)
         gap = np.empty(len(rows))
         for where, found, evidence in self.answers(rows, eligible):

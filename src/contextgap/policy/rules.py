@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import Label, decode_label, encode_label, label_array
-from contextgap.policy.card import Card
-from contextgap.tables.cells import level, number
+from contextgap.base.checks import Label, decode_label, encode_label, label_array
+from contextgap.policy.state import Card
 from contextgap.tables.columns import Category, Date
-from contextgap.tables.table import Table
+from contextgap.tables.table import Table, level, number
 
 if TYPE_CHECKING:
     from contextgap.policy.policy import Policy
@@ -235,8 +234,8 @@ class Rules:
         >>> policy.rules(depth=1).score(contexts[:12], arms, rewards).value.value > 0
         True
         """
-        evaluation = import_module("contextgap.learner.evaluation")
-        card: Card = evaluation.score_of_picks(
+        replayed = import_module("contextgap.learner.replayed")
+        card: Card = replayed.score_of_picks(
             self.recommend(contexts), contexts, arms, rewards, propensities, minimize=self.minimize
         )
         return card
@@ -358,8 +357,6 @@ class Rules:
 
 
 class _Condition(NamedTuple):
-    """A question that may be asked, and where the answer is yes."""
-
     column: str
     test: str
     value: Any
@@ -367,7 +364,6 @@ class _Condition(NamedTuple):
 
 
 def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
-    """Return a rule that imitates a policy, with at most ``depth`` questions before an answer."""
     depth = checks.whole("depth", depth, least=1)
     schema, sign = policy.state.schema, policy.state.rules.sign
     if contexts is None:
@@ -414,8 +410,6 @@ def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
 
 
 class _Grower:
-    """Grows trees over some of the rows."""
-
     def __init__(
         self,
         conditions: Sequence[_Condition],
@@ -439,7 +433,6 @@ class _Grower:
         return self._best(rows, depth)[0]
 
     def _best(self, rows: IntArray, depth: int) -> tuple[Node, float]:
-        """Return the best tree that was found, and what it costs in all."""
         total = self._costs[rows].sum(axis=0)
         found: tuple[Node, float] = Leaf(self._arms[int(total.argmin())]), float(total.min())
         alike = (self._picks[rows] == self._picks[rows[0]]).all()
@@ -478,7 +471,6 @@ class _Grower:
 def _conditions(
     columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Any]
 ) -> Iterator[_Condition]:
-    """Yield all questions about columns; none about dates."""
     for name, cells in columns.items():
         kind = kinds.get(name)
         if isinstance(kind, Date):
@@ -523,7 +515,6 @@ def _numbers(cells: Any) -> FloatArray:
 def _parted(
     split: Split, rows: IntArray, columns: Mapping[str, Any]
 ) -> Iterator[tuple[Node, IntArray]]:
-    """Yield the branches of a split, and the rows that go there."""
     cells = columns[split.column]
     own = cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
     if split.test == "<=":
@@ -537,7 +528,6 @@ def _parted(
 def _routed(
     node: Node, rows: IntArray, columns: Mapping[str, Any]
 ) -> Iterator[tuple[Leaf, IntArray]]:
-    """Yield leaves, and the rows that end there."""
     if isinstance(node, Leaf):
         yield node, rows
         return
@@ -546,7 +536,6 @@ def _routed(
 
 
 def _noted(node: Node, rows: IntArray, columns: Mapping[str, Any], answered: Any) -> Node:
-    """Return a tree whose leaves know how many contexts end there, and how often they are right."""
     if isinstance(node, Leaf):
         right = [answered[row] == node.arm for row in rows]
         return Leaf(node.arm, len(rows) / len(answered), float(np.mean(right)) if right else 1.0)
@@ -632,7 +621,6 @@ def _described(node: Node) -> dict[str, Any]:
 
 
 def _restored(values: Mapping[str, Any], columns: Sequence[str], arms: Sequence[Label]) -> Node:
-    """Reverse ``_described``; raise for what is no tree."""
     if "arm" in values:
         arm = decode_label(values["arm"])
         if arm not in arms:

@@ -29,7 +29,7 @@ from scipy.linalg import eigvalsh
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.descriptors import lazy
+from contextgap.base.components import lazy
 from contextgap.kernels import Kernel
 from contextgap.tables.contexts import ContextSchema
 

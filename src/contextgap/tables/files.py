@@ -1,30 +1,44 @@
-"""Tables in files, read block by block, so that memory does not grow with a table's length.
+"""Tables and logs of trials in files, read block by block, so that memory stays small.
 
 Every error names file, row and column.
+
+Vowpal Wabbit's logs say which action was taken, with which probability and at what cost, in text
+(``cb``, and ``cb_adf`` with the features of every action) or in JSON (``dsjson``). Their records
+have ``arm``, ``reward``, which is minus the cost, ``propensity`` and, where actions are listed,
+``eligible``, such as ``a|b``; all else is context.
 """
 
 from __future__ import annotations
 
 import csv
 import glob
+import gzip
+import json
 import math
 import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import islice
+from math import isfinite
+from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.names import study_import
-from contextgap.tables.cells import (
+from contextgap.base.checks import NUMBER, Written, no_name_twice
+from contextgap.base.components import study_import
+from contextgap.tables.columns import Category, Date, Kind
+from contextgap.tables.table import (
+    COMMA,
     NO_WORDS,
     TRUTHS,
     Holds,
+    Table,
     floats,
     is_empty,
     is_missing_number,
@@ -32,16 +46,238 @@ from contextgap.tables.cells import (
     slip,
     to_number,
 )
-from contextgap.tables.columns import Category, Date, Kind
-from contextgap.tables.logs import (
-    JSON_LINES,
-    VOWPAL,
-    columns_in,
-    opened,
-    read_lines,
-    suffix_of,
-)
-from contextgap.tables.table import Table
+
+Record: TypeAlias = dict[str, Any]
+OUTCOME = ("arm", "reward", "propensity", "eligible")
+"""What records of Vowpal Wabbit's logs hold beside the context."""
+
+JSON_LINES = (".jsonl", ".ndjson")
+VOWPAL = (".vw", ".dsjson")
+_LABEL = re.compile(r"(\d+)(?::([^:\s]*):([^:\s]*))?")
+
+
+class Line(NamedTuple):
+    number: int
+    record: Record
+
+
+class _Action(NamedTuple):
+    """A line of an event in Vowpal Wabbit's text."""
+
+    name: str  # what its features say, in one word if there is one
+    cost: float | None = None
+    chance: float | None = None
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix of a file, that before .gz if it is compressed, in lower case."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def opened(path: Path, *, text: bool = True) -> IO[Any]:
+    how: dict[str, Any] = {"encoding": "utf-8-sig", "newline": ""} if text else {}
+    found: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    file: IO[Any] = found(path, "rt" if text else "rb", **how)
+    return file
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    readers = {".vw": _vw, ".dsjson": _dsjson}
+    with opened(path) as file:
+        number = 0
+        try:
+            for line in readers.get(suffix_of(path), _json_lines)(file):
+                number = line.number
+                yield line
+        except (KeyError, IndexError, TypeError, ValueError, EOFError, OSError) as error:
+            said = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+            after = f"after line {number}" if number else "at the beginning"
+            raise ValueError(
+                f"{path}, {after}: not what {suffix_of(path)} holds ({said})"
+            ) from None
+
+
+def columns_in(lines: Iterable[Line], *, sparse: bool) -> dict[str, Any]:
+    """Return the names of columns, and what an absent value is: 0 if sparse numbers are left out.
+
+    In a column with text, it is missing.
+    """
+    found: dict[str, Any] = {}
+    for line in lines:
+        for name, value in line.record.items():
+            if not sparse or name in OUTCOME or isinstance(value, str):
+                found[name] = None
+            else:
+                found.setdefault(name, 0.0)
+    return found
+
+
+def _json_lines(lines: Iterable[str]) -> Iterator[Line]:
+    for number, text in enumerate(lines, start=1):
+        if text.strip():
+            yield Line(number, dict(_flat(_loads(text, number))))
+
+
+def _loads(text: str, number: int) -> Mapping[str, Any]:
+    found = json.loads(text, object_pairs_hook=no_name_twice)
+    if not isinstance(found, dict):
+        raise ValueError(f"line {number} is no object in braces")
+    return found
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the cells of nested objects and lists, by names such as ``user.age``."""
+    for name, value in values.items():
+        if isinstance(value, list):
+            value = {str(place): each for place, each in enumerate(value)}
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield f"{before}{name}", None
+        else:
+            yield f"{before}{name}", value
+
+
+def _dsjson(lines: Iterable[str]) -> Iterator[Line]:
+    kept = None
+    for number, text in enumerate(lines, start=1):
+        if not text.startswith("{"):  # such as the service's checkpoints; Vowpal Wabbit skips them
+            continue
+        event = _loads(text, number)
+        if "_outcomes" in event or "_label_ca" in event or "_slots" in event.get("c", ()):
+            raise ValueError(f"line {number} has slots or a continuous action, not one choice")
+        if "_label_cost" not in event or event.get("_skipLearn"):
+            continue  # an observation that came late, or an event that was not to be learnt from
+        kept = event.get("pdrop", 0.0) if kept is None else kept
+        if event.get("pdrop", 0.0) != kept:
+            raise ValueError(
+                f"line {number} has pdrop {event.get('pdrop', 0.0)} after {kept}: events that were "
+                "dropped at different rates would need weights"
+            )
+        context = event["c"]
+        actions = [_tagged(each) for each in context["_multi"]]
+        taken = int(event["_label_Action"]) - 1
+        if not 0 <= taken < len(actions):
+            raise ValueError(f"line {number} takes action {taken + 1} of {len(actions)}")
+        if event.get("_labelIndex", taken) != taken:
+            raise ValueError(
+                f"line {number} has _labelIndex {event['_labelIndex']} for action {taken + 1}"
+            )
+        shown = dict(_flat(_public(context)))
+        outcome = _outcome(
+            actions[taken], event["_label_cost"], event["_label_probability"], actions
+        )
+        yield Line(number, {**_renamed(shown), **outcome})
+
+
+def _tagged(action: Mapping[str, Any]) -> str:
+    return str(action["_tag"]) if "_tag" in action else _named(dict(_flat(_public(action))))
+
+
+def _public(values: Any) -> Any:
+    """Return what are features: names with an underscore are none; one object in a list is bare."""
+    if isinstance(values, list):
+        found = [_public(each) for each in values]
+        return found[0] if len(found) == 1 and isinstance(found[0], dict) else found
+    if isinstance(values, dict):
+        return {name: _public(each) for name, each in values.items() if name[:1] != "_"}
+    return values
+
+
+def _vw(lines: Iterable[str]) -> Iterator[Line]:
+    """Yield events: of one line each or, if the first line is no labelled one, up to a blank."""
+    event, first, alone = list[str](), 0, None
+    for number, text in enumerate(lines, start=1):
+        if text.strip():
+            alone = _is_cb(text) if alone is None else alone
+            first = first if event else number
+            event.append(text.strip())
+        if event and (alone or not text.strip()):
+            yield from _event(event, first, alone)
+            event = []
+    if event:
+        yield from _event(event, first, alone)
+
+
+def _is_cb(text: str) -> bool:
+    """Whether a first line is a whole event, and not the first of several actions."""
+    label = text.partition("|")[0].split()
+    return bool(label) and label[0] != "shared" and not label[0].startswith("0:")
+
+
+def _event(lines: Sequence[str], number: int, alone: bool | None) -> Iterator[Line]:
+    if alone:
+        label = lines[0].partition("|")[0]
+        found = [match for match in map(_LABEL.fullmatch, label.split()) if match]
+        taken = [match for match in found if match[2]]
+        if len(taken) == 1:
+            context = _features(lines[0])
+            listed = [match[1] for match in found] if len(found) > 1 else None
+            arm, cost, chance = taken[0].groups()
+            yield Line(number, {**_renamed(context), **_outcome(arm, cost, chance, listed)})
+        return
+    shared = _features(lines[0]) if lines[0].startswith("shared") else {}
+    actions = [_action(text) for text in lines if not text.startswith("shared")]
+    taken_ones = [each for each in actions if each.cost is not None]
+    if len(taken_ones) == 1:
+        own = taken_ones[0]
+        names = [each.name for each in actions]
+        yield Line(number, {**_renamed(shared), **_outcome(own.name, own.cost, own.chance, names)})
+
+
+def _action(text: str) -> _Action:
+    label = text.partition("|")[0].split()
+    found = _LABEL.fullmatch(label[0]) if label else None
+    name = _named({each.rpartition(".")[2]: value for each, value in _features(text).items()})
+    if found is None or not found[2]:
+        return _Action(name)
+    return _Action(name, float(found[2]), float(found[3]))
+
+
+def _features(text: str) -> Record:
+    """Return the features of a line: numbers, or text for what is written ``name=text``."""
+    found: Record = {}
+    for part in text.split("|")[1:]:
+        words = part.split()
+        space, scale = "", 1.0
+        if words and not part[0].isspace():
+            space, _, factor = words.pop(0).partition(":")
+            scale = float(factor) if factor else 1.0
+        for place, word in enumerate(words):
+            name, _, value = word.partition(":")
+            name, equals, level = (name or str(place)).partition("=")
+            column = f"{space}.{name}" if space else name
+            found[column] = level if equals else scale * (float(value) if value else 1.0)
+    return found
+
+
+def _named(features: Mapping[str, Any]) -> str:
+    """Return an action in one word, or all that its features say."""
+    if len(features) == 1:
+        ((name, value),) = features.items()
+        return str(value) if isinstance(value, str) else _feature(name, value)
+    if not features:
+        raise ValueError("an action has no features, so that it cannot be named")
+    return " ".join(_feature(name, value) for name, value in features.items())
+
+
+def _feature(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return f"{name}={value}"
+    return name if value == 1.0 else f"{name}:{value:g}"
+
+
+def _renamed(context: Record) -> Record:
+    """Return a context none of whose columns is called as an outcome is."""
+    return {f"{name}_" if name in OUTCOME else name: value for name, value in context.items()}
+
+
+def _outcome(arm: str, cost: Any, chance: Any, eligible: Sequence[str] | None) -> Record:
+    found: Record = {"arm": arm, "reward": -float(cost) + 0.0, "propensity": float(chance)}
+    if eligible is not None:
+        found["eligible"] = "|".join(each.replace("|", "/") for each in eligible)
+    return found
+
 
 T = TypeVar("T")
 PARQUET = (".parquet", ".pq")
@@ -72,7 +308,6 @@ class Sheet:
 
     @property
     def decimal_comma(self) -> bool:
-        """Whether 1,5 is a number."""
         return self.separator == ";"
 
     def take(self, rows: Iterable[int]) -> Sheet:
@@ -101,7 +336,6 @@ class Sheet:
         return [row for row, cells in rows if any(map(is_missing_number, cells))]
 
     def are_truths(self, name: str) -> bool:
-        """Whether a column holds truth values throughout."""
         cells = self.cells_of(name)
         return floats(cells) is None and {str(cell).strip().lower() for cell in cells} <= {*TRUTHS}
 
@@ -181,12 +415,10 @@ class Sheet:
         return words
 
     def is_text(self, name: str) -> bool:
-        """Whether a column, such as a time stamp, holds text throughout and not one number."""
         filled = [cell for cell in self.cells_of(name) if not is_empty(cell)]
         return bool(filled) and all(to_number(cell) is None for cell in filled)
 
     def cells_of(self, name: str) -> list[Any]:
-        """Return a column as it stands in the file."""
         if name not in self.columns:
             raise ValueError(
                 f"{self.path}: there is no column {name!r}; the columns are {list(self.columns)}"
@@ -230,7 +462,6 @@ def read_path(path: Any) -> Path:
 
 
 def read_names(argument: str, names: Any) -> tuple[str, ...]:
-    """Return distinct column names from a list of them."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise TypeError(f"{argument} must be a list of column names, got {names!r}")
     listed = tuple(names)
@@ -254,7 +485,6 @@ def read_sheet(path: Path, separator: str | None = None) -> Sheet:
 
 
 def read_blocks(path: Path, separator: str | None = None, rows: int = BLOCK) -> Iterator[Sheet]:
-    """Yield the table in a text or Parquet file, so many rows at a time."""
     yield from Part(path, separator).blocks(rows)
 
 
@@ -287,7 +517,6 @@ class Part:
     first: int = 0  # rows of the file that come before
 
     def blocks(self, rows: int = BLOCK) -> Iterator[Sheet]:
-        """Yield the rows as tables of at most so many."""
         path, separator = self.path, self.separator
         check_file(path, SUFFIXES)
         suffix = suffix_of(path)
@@ -375,7 +604,6 @@ def files_named(names: Iterable[str | os.PathLike[str]]) -> list[Path]:
 
 
 def check_alike(sheet: Sheet, other: Sheet) -> None:
-    """Raise unless two tables, of the same file or not, have the same columns."""
     if set(sheet.columns) != set(other.columns):
         raise ValueError(
             f"{other.path} has the columns {list(other.columns)}, but {sheet.path} "
@@ -507,3 +735,104 @@ def sheet_of(frame: Any, path: Path, before: int = 0) -> Sheet:
         cells.append(listed)
     places = [f"row {row}" for row in range(before + 1, before + len(frame) + 1)]
     return Sheet(path, tuple(str(name) for name in frame.columns), tuple(cells), places)
+
+
+_NONE = object()
+
+
+@dataclass(frozen=True)
+class Trials:
+    arm: str  # that was tried
+    reward: str  # that it gave
+    context: tuple[str, ...] | None = None  # what was known before; all other columns if None
+    exclude: tuple[str, ...] = ()  # from the context
+    propensity: str | None = None  # the probability with which the arm was chosen
+    eligible: tuple[str, ...] = ()  # the arms that could have been chosen, such as a|b
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # where they are not what they seem
+    missing: tuple[str, ...] = ()  # which may lack values later, though the log has them all
+    censored: str | None = None  # whether the reward is at most, a cost at least, what is logged
+    cost: str | None = None  # what the trial cost
+
+    def columns(self, sheet: Sheet) -> list[str]:
+        """Return the columns that are context; says nothing of a saved index that is left out."""
+        named = self.arm, self.reward, self.propensity, self.censored, self.cost
+        outcome = [name for name in named if name is not None]
+        left_out = [*self.exclude, *self.eligible]
+        for name in left_out:
+            sheet.cells_of(name)  # a name that is mistyped excludes nothing
+        columns = [
+            name
+            for name in self.context or sheet.others(outcome, quiet=True)
+            if name not in left_out
+        ]
+        both = [name for name in columns if name in outcome]
+        if both:
+            raise ValueError(f"column {both[0]!r} cannot be context and outcome at once")
+        if not columns:
+            raise ValueError(
+                f"{sheet.path}: no column is left as context beside {', '.join(map(repr, outcome))}"
+            )
+        check_columns([*self.kinds, *self.missing], columns)
+        return columns
+
+    def rewarded(self, sheet: Sheet) -> Sheet:
+        missing = sheet.without([self.reward])
+        return sheet.drop(missing) if missing else sheet
+
+    def arms(self, sheet: Sheet) -> list[str]:
+        """Return the text of the arm tried in every row."""
+        arms = [str(cell).strip() for cell in sheet.cells_of(self.arm)]
+        if not {"", "None", "NaN", "nan"}.isdisjoint(arms):
+            row = next(i for i, arm in enumerate(arms) if arm in ("", "None", "NaN", "nan"))
+            place = f"{sheet.path}, {sheet.places[row]}, column {self.arm!r}"
+            raise ValueError(f"{place}: the arm tried is missing")
+        return arms
+
+
+def labels_of(arms: Iterable[str], *, decimal_comma: bool = False) -> dict[str, Any]:
+    """Return labels of arms by their texts, in order: ints or floats if all are, else texts."""
+    texts = {arm: _with_point(arm) if decimal_comma else arm for arm in sorted(set(arms))}
+    if not all(map(NUMBER.fullmatch, texts.values())):
+        return {text: text for text in texts}
+    exact = {arm: Decimal(text) for arm, text in texts.items()}
+    whole = all(text.lstrip("-").isdecimal() for text in texts.values())
+    labels: dict[str, Any] = {
+        arm: int(number) if whole else float(number)
+        for arm, number in sorted(exact.items(), key=itemgetter(1))
+    }
+    precise = len(set(labels.values())) == len(set(exact.values()))
+    if precise and all(map(isfinite, labels.values())):
+        return labels
+    return {text: text for text in texts}
+
+
+def _with_point(text: str) -> str:
+    return text.replace(",", ".") if COMMA.fullmatch(text) else text
+
+
+def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
+    for name in named:
+        if name not in columns:
+            raise ValueError(f"there is no context column {name!r}; there are {list(columns)}")
+
+
+def eligible_arms(
+    sheet: Sheet, columns: Sequence[str], arms: Sequence[Any], unknown: set[str] | None = None
+) -> list[list[Any]]:
+    """Return the arms in the cells, such as a|b, of each row; others go into ``unknown``."""
+    written, found = Written(arms), list[list[Any]]()
+    point = _with_point if sheet.decimal_comma else str
+    rows = zip(*map(sheet.cells_of, columns), strict=True)
+    for place, cells in zip(sheet.places, rows, strict=True):
+        texts = [str(cell) for cell in cells if cell is not None]
+        listed = list(dict.fromkeys(each.strip() for text in texts for each in text.split("|")))
+        read = {each: written.read(each, written.read(point(each), _NONE)) for each in listed}
+        if unknown is not None:
+            unknown.update(each for each, label in read.items() if label is _NONE)
+        found.append([label for label in dict.fromkeys(read.values()) if label is not _NONE])
+        if not found[-1]:
+            raise ValueError(
+                f"{sheet.path}, {place}, column {', '.join(map(repr, columns))}: none of the arms "
+                f"{list(written)} is eligible, got {'|'.join(texts)!r}"
+            )
+    return found

@@ -15,12 +15,12 @@ from uuid import uuid4
 
 import numpy as np
 
+from contextgap.base.checks import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.base.components import Component
-from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
 from contextgap.models.tuning import Tuning
-from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+from contextgap.policy.state import Card
 from contextgap.team.campaign import values
 from contextgap.team.campaign.methods import (
     CampaignMethods,

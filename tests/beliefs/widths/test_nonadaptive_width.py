@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.widths import NonadaptiveWidth, TheoremWidth
+from contextgap.beliefs import NonadaptiveWidth, TheoremWidth
 from contextgap.export.rule import decision_rule
 from contextgap.models import Posterior
 from contextgap.policy.state import Rules

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.widths import TheoremWidth
+from contextgap.beliefs import TheoremWidth
 from contextgap.models import ExactModel, Posterior, TrackedModel
 from contextgap.studies.theory import confidence, scale
 from tests.oracle_model import DenseModel

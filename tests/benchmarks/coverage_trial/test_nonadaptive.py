@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contextgap.beliefs.widths import NonadaptiveWidth
+from contextgap.beliefs import NonadaptiveWidth
 from coverage_trial import nonadaptive
 from coverage_trial.trial import binomial_limits
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.widths import TheoremWidth
+from contextgap.beliefs import TheoremWidth
 from coverage_trial.cells import (
     KERNELS,
     CoverageCell,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.learner.bulk import passes
+from contextgap.learner import bulk
 from tests.cli.test_policies import call
 from tests.learner.bulk.test_learning import beliefs, learn, make, write
 
@@ -32,7 +32,7 @@ def client():
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(passes, "SAMPLE", 1500)
+    monkeypatch.setattr(bulk, "SAMPLE", 1500)
 
 
 GIVEN = {"context": ["x"], "kernel": cg.Gaussian(0.5), "ridge": 0.1}  # nothing to tune

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import contextgap as cg
-from contextgap.learner.bulk import partitions, passes
+from contextgap.learner import bulk
 from contextgap.tables import files
 
 ROWS, KEPT = 6000, 600
@@ -36,15 +36,15 @@ def expected(table, arm):
 @pytest.fixture
 def few(monkeypatch):
     """Have samples and blocks be small, so that little is much."""
-    monkeypatch.setattr(passes, "SAMPLE", KEPT)  # settings are learnt from these: most of the time
+    monkeypatch.setattr(bulk, "SAMPLE", KEPT)  # settings are learnt from these: most of the time
     monkeypatch.setattr(files.Part.blocks, "__defaults__", (700,))
-    monkeypatch.setattr(partitions, "BLOCK", 700)
+    monkeypatch.setattr(bulk, "BLOCK", 700)
 
 
 @pytest.fixture
 def quarter(few, monkeypatch):
     """Have samples be a quarter of the rows, so that errors of a card are at most doubled."""
-    monkeypatch.setattr(passes, "SAMPLE", ROWS // 4)
+    monkeypatch.setattr(bulk, "SAMPLE", ROWS // 4)
 
 
 def write(table, folder, files=5, suffix="csv"):

@@ -5,7 +5,7 @@ from functools import reduce
 
 import pytest
 
-from contextgap.learner.bulk.partitions import _sum, _summed
+from contextgap.learner.bulk import _sum, _summed
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.beliefs.belief import Belief
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs import Belief, PosteriorWidth
 from contextgap.methods.explorers import LookAhead, Moment
 from contextgap.models import Posterior
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.belief import Belief
+from contextgap.beliefs import Belief
 from contextgap.methods.explorers import EBTC, Moment
 from contextgap.models import Posterior
 

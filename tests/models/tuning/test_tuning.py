@@ -25,7 +25,7 @@ from contextgap.models.tuning.criteria import (
 from contextgap.models.tuning.descent import finished
 from contextgap.models.tuning.search import Search, Terms
 from contextgap.models.tuning.sharing import Sharing
-from contextgap.tables.schema import Layout
+from contextgap.tables.columns import Layout
 
 
 def data(seed=0, sizes=(20, 15), dimension=3, units=(1.0, 10.0, 0.1)):

@@ -15,10 +15,9 @@ import pytest
 
 import contextgap as cg
 from contextgap.methods.explorers import EpsilonGreedy
-from contextgap.studies.experiments import Grid, Study, compare, run, tasks, tune, tune_and_compare
-from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.tasks import Store, Task, execute
-from contextgap.studies.experiments.tune import RELATIVE_UNIT
+from contextgap.studies.experiments import Grid, Study, compare, run, tune, tune_and_compare
+from contextgap.studies.experiments.compare import RELATIVE_UNIT, read_methods
+from contextgap.studies.experiments.run import Store, Task, execute
 from contextgap.studies.problems import Problem, Sinusoids
 
 BANDWIDTHS, RIDGES = (0.1, 0.5), (0.001, 0.1, 1.0)
@@ -253,7 +252,7 @@ def test_results_of_other_code_or_versions_are_never_mixed_in(tmp_path, monkeypa
     assert compared(0) == first
     folder = tmp_path / "out" / "parts"
     kept = len(list((folder / cg.__version__).glob("*.json")))
-    monkeypatch.setattr(tasks, "__version__", "9.9")
+    monkeypatch.setattr(sys.modules[Store.__module__], "__version__", "9.9")
     assert compared(0) == first
     assert Store(folder).of_other_versions() == {cg.__version__: kept}
     assert len(list((folder / "9.9").glob("*.json"))) == kept // 2

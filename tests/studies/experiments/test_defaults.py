@@ -13,7 +13,7 @@ from contextgap.studies.experiments.compare import (
     same_rows,
     summarise_defaults,
 )
-from contextgap.studies.experiments.tasks import Store, Task
+from contextgap.studies.experiments.run import Store, Task
 
 SETTINGS = {"kernel": cg.Gaussian(0.5), "ridge": 0.1, "width": cg.PosteriorWidth(2.0)}
 

@@ -10,7 +10,7 @@ import pytest
 import contextgap as cg
 from contextgap.methods.explorers import Explorer
 from contextgap.studies.experiments.compare import FULL, SINGLE, evaluate_defaults
-from contextgap.studies.experiments.tasks import Store
+from contextgap.studies.experiments.run import Store
 from contextgap.studies.problems import Sinusoids
 
 compare = importlib.import_module("contextgap.studies.experiments.compare")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.studies.experiments.plan import budget_for, pilot
+from contextgap.studies.experiments.paper import budget_for, pilot
 
 CONTEXTS = np.random.default_rng(0).uniform(0, 1, (150, 2))
 SMALL = {"n_arms": 3, "kernel": cg.Gaussian(0.5), "noise": 0.1, "budget": 80, "repetitions": 4}

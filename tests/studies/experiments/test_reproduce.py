@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.beliefs.belief import Belief
-from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
+from contextgap.beliefs import Belief, PosteriorWidth, RidgeWidth
 from contextgap.methods.explorers import Moment, Uniform
 from contextgap.models import Posterior
 from contextgap.studies.experiments import Grid, Study
-from contextgap.studies.experiments.reproduce import (
+from contextgap.studies.experiments.paper import (
     AUTHORS,
     RootSample,
     RootTS,

@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 import contextgap as cg
-from contextgap.studies.experiments.tasks import Store, Task, execute
+from contextgap.studies.experiments.run import Store, Task, execute
 
 SOURCE = """
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.experiments.reproduce import Workshop, reproduce
+from contextgap.studies.experiments.paper import Workshop, reproduce
 from contextgap.studies.report.studies import reproduction_report
 
 

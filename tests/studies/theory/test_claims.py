@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.beliefs.belief import Belief
+from contextgap.beliefs import Belief
 from contextgap.models import Posterior
 from contextgap.studies.theory import (
     RegretBound,

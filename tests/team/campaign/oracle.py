@@ -4,7 +4,7 @@ import base64
 import io
 from dataclasses import replace
 
-from contextgap.base.labels import decode_label
+from contextgap.base.checks import decode_label
 from contextgap.learner import Learner
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.models.tuning import Tuning, choose
-from contextgap.policy.card import Card
+from contextgap.policy.state import Card
 from contextgap.team.campaign.store import follow
 from contextgap.team.campaign.values import Event
 

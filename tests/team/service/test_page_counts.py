@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.base.labels import encode_label
+from contextgap.base.checks import encode_label
 from contextgap.team.campaign import NotFoundError
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.values import STATES, trial_json

@@ -21,6 +21,7 @@ from scipy.linalg.blas import dtpsv, stpsv
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.checks import Mask
 from contextgap.export.c.text import (
     DEFAULT_PREFIX,
     EXPORT_ID,
@@ -60,10 +61,8 @@ from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum, W
 from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback, Status
-from contextgap.policy.state import read_truth
-from contextgap.tables.eligible import Mask
-from contextgap.tables.schema import TableSchema
+from contextgap.policy.state import Fallback, Status, read_truth
+from contextgap.tables.columns import TableSchema
 
 
 class Form(Enum):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap import kernels
-from contextgap.base.labels import Label
+from contextgap.base.checks import Label
 from contextgap.export.rule import (
     Answers,
     DecisionRule,
@@ -33,10 +33,9 @@ from contextgap.export.rule import (
     spread_numbers,
 )
 from contextgap.insight.watch import Watch
-from contextgap.policy.fallback import Status
-from contextgap.tables.cells import Level
-from contextgap.tables.columns import Category, Cyclic, Date, Kind
-from contextgap.tables.schema import MOST_LEVELS, TableSchema
+from contextgap.policy.state import Status
+from contextgap.tables.columns import MOST_LEVELS, Category, Cyclic, Date, Kind, TableSchema
+from contextgap.tables.table import Level
 
 if TYPE_CHECKING:
     from contextgap.export.c import Layout

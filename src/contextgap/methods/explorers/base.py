@@ -11,13 +11,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.components import Component
-from contextgap.base.descriptors import lazy
-from contextgap.beliefs.belief import Belief
+from contextgap.base.components import Component, lazy
+from contextgap.beliefs import Belief
 from contextgap.models import LookAhead
-from contextgap.tables.cells import plain
 from contextgap.tables.contexts import ContextSchema, read_table
-from contextgap.tables.table import Table
+from contextgap.tables.table import Table, plain
 
 
 def as_numbers(contexts: Any) -> FloatArray:

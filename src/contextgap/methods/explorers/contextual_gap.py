@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from contextgap.beliefs.belief import leader_and_challenger
+from contextgap.beliefs import leader_and_challenger
 from contextgap.methods.explorers.base import GapExplorer, Moment
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contextgap.base import checks
-from contextgap.beliefs.belief import Belief
+from contextgap.beliefs import Belief
 from contextgap.methods.explorers.base import Explorer, Moment
 
 _REDRAWS = 100  # after this many draws the rival is found by a formula

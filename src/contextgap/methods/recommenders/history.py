@@ -20,8 +20,7 @@ from functools import reduce
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.beliefs.belief import Belief, gaps
-from contextgap.beliefs.widths import Width
+from contextgap.beliefs import Belief, Width, gaps
 from contextgap.models import KeepsHistory, Model
 
 _STRETCH = 96  # steps bounded at once: more are faster to bound, fewer give tighter bounds

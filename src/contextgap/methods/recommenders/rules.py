@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.components import Component
-from contextgap.base.descriptors import lazy
-from contextgap.beliefs.belief import Belief, gaps, highest_other
-from contextgap.beliefs.widths import Width
+from contextgap.base.components import Component, lazy
+from contextgap.beliefs import Belief, Width, gaps, highest_other
 from contextgap.methods.recommenders.history import Choice, smallest_gap_in_history
 from contextgap.models import KeepsHistory, Model, Posterior, Predictor
 

@@ -30,7 +30,7 @@ from contextgap.models.tuning.exclusive import implied
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters, Search, Terms
 from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
-from contextgap.tables.schema import Layout
+from contextgap.tables.columns import Layout
 
 # Candidates are compared on as many observations as cost this much, if that is clearly less than
 # all; then on all, from where they ended if rewards are explained well.

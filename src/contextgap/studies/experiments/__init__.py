@@ -5,17 +5,22 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from contextgap.studies.experiments.compare import (
+    PAPER_BANDWIDTHS,
     PAPER_METHODS,
+    PAPER_RIDGES,
     PAPER_SCALES,
     Comparison,
     Entry,
+    Grid,
+    GridSearch,
     Results,
     Study,
     compare,
     conduct,
+    tune,
     tune_and_compare,
 )
-from contextgap.studies.experiments.plan import Plan, pilot, plan
+from contextgap.studies.experiments.paper import Plan, pilot, plan
 from contextgap.studies.experiments.run import FlightTrace, Gram, Trace, fly, run
 from contextgap.studies.experiments.selection import (
     Selection,
@@ -25,16 +30,10 @@ from contextgap.studies.experiments.selection import (
     summarise_cpu,
     summarise_selection,
 )
-from contextgap.studies.experiments.tune import (
-    PAPER_BANDWIDTHS,
-    PAPER_RIDGES,
-    Grid,
-    GridSearch,
-    tune,
-)
 
-# Pages named it contextgap.experiments.pilot.pilot before it moved.
-sys.modules[f"{__name__}.pilot"] = sys.modules[plan.__module__]
+# Where public names were before they moved.
+for _moved in (pilot, plan, tune):
+    sys.modules[f"{__name__}.{_moved.__name__}"] = sys.modules[_moved.__module__]
 
 if not TYPE_CHECKING:  # type checkers would believe that it answers any name
 

@@ -1,4 +1,4 @@
-"""Comparisons: methods × scales × repetitions, as tidy records.
+"""Comparisons: settings tuned on held-out data, then methods × scales × repetitions, as records.
 
 The paper's studies tune settings on held-out data. A user has none, so ``evaluate_defaults`` gives
 the learner nothing. Its yardsticks are *full information*, the same learner with the rewards of all
@@ -17,27 +17,226 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import IntArray
-from contextgap.base.names import study_import
-from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
-from contextgap.kernels import Kernel
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import study_import
+from contextgap.beliefs import PosteriorWidth, RidgeWidth, Width
+from contextgap.kernels import Gaussian, Kernel, read_kernel
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.run import explored, run
-from contextgap.studies.experiments.tasks import (
+from contextgap.studies.experiments.run import (
+    Gram,
     Progress,
     Result,
     Store,
     Task,
     execute,
+    explored,
     rows_reached,
+    run,
 )
-from contextgap.studies.experiments.tune import Grid, GridSearch, tune_all
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+# The paper's grid in this library's bandwidths: 1/√(2γ), γ = 1e-3..1e2; ridge 1e-4..1e2.
+PAPER_BANDWIDTHS = tuple(float(b) for b in 1 / np.sqrt(2 * np.logspace(2, -3, 10)))
+PAPER_RIDGES = tuple(float(r) for r in np.logspace(-4, 2, 10))
+# The library's own reaches further where the paper's best settings lie on its edge. Spreads are
+# bandwidths in units of √d · (standard deviation of each context column).
+SPREADS = tuple(float(s) for s in np.logspace(-2, 0.5, 10))
+OWN_UNIT, RELATIVE_UNIT = "the contexts' own units", "√d standard deviations of each column"
+GIVEN = "units of the kernel given"  # whose bandwidths, if it has any, are not tuned
+RIDGES = tuple(float(r) for r in np.logspace(-8, 1, 10))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Settings to try."""
+
+    kernels: tuple[Kernel, ...]  # Gaussian, one per bandwidth, or the one kernel given
+    bandwidths: tuple[float, ...]  # theirs, in the unit
+    ridges: tuple[float, ...]  # all are tried with every kernel
+    unit: str  # what bandwidths are counted in: OWN_UNIT, RELATIVE_UNIT or GIVEN
+
+    @classmethod
+    def of(
+        cls,
+        contexts: Any,
+        bandwidths: Sequence[float] | None = None,
+        ridges: Sequence[float] | None = None,
+        kernel: str | Kernel | None = None,
+    ) -> Grid:
+        """Return the grid of these bandwidths and ridges, or the default one for these contexts.
+
+        With a kernel, or the name of one, only ridges are left to try.
+        """
+        chosen_ridges = tuple(
+            checks.positive("ridges", ridge, "such as 0.01")
+            for ridge in (RIDGES if ridges is None else ridges)
+        )
+        if kernel is not None:
+            if bandwidths is not None:
+                raise ValueError(
+                    f"bandwidths are a Gaussian kernel's, got {bandwidths!r} and the kernel "
+                    f"{kernel!r}; leave one of the two out"
+                )
+            return cls((read_kernel(kernel),), (1.0,), chosen_ridges, GIVEN)
+        if bandwidths is None:
+            kernels: tuple[Kernel, ...] = tuple(
+                Gaussian.from_contexts(contexts, spread) for spread in SPREADS
+            )
+            return cls(kernels, SPREADS, chosen_ridges, RELATIVE_UNIT)
+        chosen = tuple(float(bandwidth) for bandwidth in bandwidths)
+        if not chosen or not chosen_ridges:
+            raise ValueError("bandwidths and ridges must not be empty")
+        usual = Gaussian.from_contexts(contexts)
+        kernels = tuple(replace(usual, bandwidth=bandwidth) for bandwidth in chosen)
+        return cls(kernels, chosen, chosen_ridges, OWN_UNIT)
+
+
+@dataclass(frozen=True)
+class GridSearch:
+    """What a grid search found for one method.
+
+    .. versionadded:: 0.3
+
+    Parameters
+    ----------
+    kernel
+        The best kernel.
+    ridge
+        The best ridge.
+    regret
+        Average simple regret of every setting, shape (bandwidths, ridges).
+    grid
+        The settings tried.
+
+    See Also
+    --------
+    experiments.tune : Returns one.
+
+    Examples
+    --------
+    >>> best = cg.experiments.tune(explore, exploit, bandwidths=[0.5], ridges=[0.01, 0.1])
+    >>> best.kernel, best.ridge in (0.01, 0.1)
+    (Gaussian(bandwidth=0.5), True)
+    """
+
+    kernel: Kernel
+    ridge: float
+    regret: FloatArray
+    grid: Grid
+
+    @property
+    def on_edge(self) -> bool:
+        """Whether the best setting lies on the grid's edge, so that a wider one may be better."""
+        return any(
+            place in (0, size - 1) and size > 1
+            for place, size in zip(self.best, self.regret.shape, strict=True)
+        )
+
+    @property
+    def bandwidth(self) -> float | str:
+        """The best bandwidth in the grid's unit; of a kernel that was given, the kernel."""
+        return str(self.kernel) if self.grid.unit == GIVEN else self.grid.bandwidths[self.best[0]]
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The places of the best setting among the grid's bandwidths and ridges."""
+        return divmod(int(self.regret.argmin()), int(self.regret.shape[1]))
+
+
+def tune(
+    explore: Problem,
+    exploit: Problem,
+    *,
+    method: str | Method | Explorer = "contextual-gap",
+    bandwidths: Sequence[float] | None = None,
+    ridges: Sequence[float] | None = None,
+    width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> GridSearch:
+    """Find the bandwidth and ridge with the lowest average simple regret on held-out data.
+
+    Parameters
+    ----------
+    explore
+        Rows to explore.
+    exploit
+        Rows whose average simple regret, after exploring, decides.
+    method
+        A name from ``METHODS``, a ``Method``, an explorer, or "package.module:name" of one.
+    bandwidths
+        Bandwidths of a Gaussian kernel; by default ten multiples of what
+        ``Gaussian.from_contexts`` chooses.
+    ridges
+        Ridges; ten from 1e-8 to 10 by default.
+    width
+        How standard deviations become intervals.
+    seed
+        Makes random methods repeatable.
+    executor, progress
+        As of ``compare``.
+
+    Examples
+    --------
+    >>> best = cg.experiments.tune(explore, exploit, bandwidths=[0.3, 1.0], ridges=[0.01, 0.1])
+    >>> best.regret.shape
+    (2, 2)
+    """
+    grid = Grid.of(explore.inputs, bandwidths, ridges)
+    chosen = {"method": read_method(method)}
+    found = tune_all(
+        (explore, exploit), chosen, grid, width, seed, executor=executor, progress=progress
+    )
+    return found["method"]
+
+
+def tune_all(
+    hold_out: tuple[Problem, Problem],
+    methods: Mapping[str, Method],
+    grid: Grid,
+    width: Width,
+    seed: int,
+    **how: Any,
+) -> dict[str, GridSearch]:
+    common = {"explore": hold_out[0], "exploit": hold_out[1], "ridges": list(grid.ridges)}
+    common |= {"width": width, "seed": seed}
+    # Kernels outermost: a worker computes the values of each once.
+    tasks = [
+        Task(try_ridges, {**common, "method": method, "kernel": kernel})
+        for kernel in grid.kernels
+        for method in methods.values()
+    ]
+    results = execute(tasks, **how)
+    found = {}
+    for place, label in enumerate(methods):
+        regret = np.array([row["regret"] for row in results[place :: len(methods)]])
+        row, column = divmod(int(regret.argmin()), regret.shape[1])
+        found[label] = GridSearch(grid.kernels[row], grid.ridges[column], regret, grid)
+    return found
+
+
+_LATEST: list[Any] = []  # the kernel values computed last, and what for
+
+
+def try_ridges(
+    explore: Problem, exploit: Problem, *, kernel: Kernel, ridges: list[float], **how: Any
+) -> Result:
+    # Kernel values are computed once for consecutive tasks with the same contexts: by their bytes,
+    # as copies sent to a worker are equal but not the same.
+    asked = (kernel, explore.contexts.tobytes(), exploit.contexts.tobytes())
+    if not _LATEST or _LATEST[0] != asked:
+        _LATEST[:] = asked, Gram.of(kernel, explore, exploit)
+    how |= {"kernel": kernel, "gram": _LATEST[1]}
+    traces = [
+        run(explore, exploit, ridge=ridge, checkpoints=[len(explore)], **how) for ridge in ridges
+    ]
+    return {"regret": [float(trace.average_regret[-1]) for trace in traces]}
 
 
 Pair: TypeAlias = tuple[Problem, Problem]
@@ -342,7 +541,6 @@ def tune_and_compare(
 def read_methods(
     methods: Iterable[str | Method | Explorer] | Mapping[str, Any],
 ) -> dict[str, Method]:
-    """Return methods by label; names are their own labels."""
     if isinstance(methods, Mapping):
         return {str(label): read_method(method) for label, method in methods.items()}
     if isinstance(methods, str):
@@ -376,22 +574,17 @@ def scaled_entries(
 def conduct(
     study: Study, entries: Sequence[Entry], checkpoints: int | list[int], **how: Any
 ) -> Results:
-    """Run every entry on every round; ``how`` is for ``execute``."""
     common = {"checkpoints": checkpoints}
     tasks = [
         Task(
             run_once,
-            {**entry.settings, **common, "seed": seed, **_named(pair)},
+            {**entry.settings, **common, "seed": seed, "explore": explore, "exploit": exploit},
             {"study": study.name, "method": entry.label, "scale": entry.scale, "seed": seed},
         )
         for entry in entries
-        for seed, pair in enumerate(study.rounds)
+        for seed, (explore, exploit) in enumerate(study.rounds)
     ]
     return tabulate(tasks, "ridge", **how)
-
-
-def _named(pair: Pair) -> dict[str, Problem]:
-    return {"explore": pair[0], "exploit": pair[1]}
 
 
 def run_once(
@@ -403,13 +596,11 @@ def run_once(
     width: ScaledWidth = PosteriorWidth(),  # noqa: B008  # immutable
     **how: Any,
 ) -> Result:
-    """Return one run's curve and how often each rank was picked; ``how`` is for ``run``."""
     trace = run(explore, exploit, width=replace(width, scale=scale), ridge=ridge, **how)
     return {"reached": trace.rows(), "picks": _counts(explore, trace.arms), "ridge": ridge}
 
 
 def _counts(explore: Problem, arms: Sequence[int] | IntArray) -> list[int]:
-    """Return how often the best arm was tried, the second best, ..."""
     ranks = explore.ranks[np.arange(len(arms)), arms]
     return [int(count) for count in np.bincount(ranks, minlength=explore.n_arms + 1)[1:]]
 
@@ -432,7 +623,6 @@ def tabulate(tasks: Sequence[Task], extra: str, **how: Any) -> Results:
 
 
 def final_regret(records: DataFrame) -> DataFrame:
-    """Return the mean regret of each method and scale after the last step, best first."""
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     grouped = last.groupby(["method", "scale"], sort=False)
     means: DataFrame = grouped[["average_regret", "worst_regret"]].mean().reset_index()
@@ -476,7 +666,10 @@ def evaluate_defaults(
     if SINGLE in yardsticks:
         entries.append((SINGLE, best_single_arm, at))
     numbers = list(range(len(rounds)) if seeds is None else seeds)
-    pairs = [{**_named(pair), "seed": seed} for pair, seed in zip(rounds, numbers, strict=True)]
+    pairs = [
+        {"explore": explore, "exploit": exploit, "seed": seed}
+        for (explore, exploit), seed in zip(rounds, numbers, strict=True)
+    ]
     tasks = [
         Task(function, {**pair, **own}, {"method": label, "repetition": repetition})
         for label, function, own in entries
@@ -502,7 +695,6 @@ def marked(label: str) -> str:
 
 
 def same_rows(rounds: Sequence[Pair]) -> bool:
-    """Whether several rounds explore the same rows in the same order, as logs in time order do."""
     first, *others = (explore.contexts for explore, _ in rounds)
     return bool(others) and all(np.array_equal(first, other) for other in others)
 
@@ -515,7 +707,6 @@ def explore_once(
     seed: int,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Return the regret after each number of steps, and how often each rank was tried."""
     learner = Learner(explore.n_arms, method=method, seed=seed, **(settings or {}))
     reached, arms = list[Result](), list[int]()
     for arm in explored(learner, explore.inputs, explore.observations):
@@ -546,7 +737,6 @@ def full_information(
 def best_single_arm(
     explore: Problem, exploit: Problem, checkpoints: Sequence[int], seed: int
 ) -> Result:
-    """Return the regret of always deploying the arm that is best for that."""
     del explore, seed
     arm = int(exploit.regret_table.mean(axis=0).argmin())
     picks = np.full(len(exploit), arm)

@@ -39,14 +39,14 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import study_import
 from contextgap.base.files import whole_file
-from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.tasks import (
+from contextgap.studies.experiments.run import (
     Progress,
     Result,
     Store,
@@ -272,7 +272,6 @@ def _read_budgets(
 def select_on_fold(
     train: Scenario, test: Scenario, *, budgets: Sequence[float], **how: Any
 ) -> Result:
-    """Return what one method selects on one fold after each budget; ``how`` is for ``explore``."""
     explored = explore(train, budgets=budgets, **how)
     return {
         "reached": [
@@ -425,8 +424,6 @@ def ratio(above: FloatArray, below: FloatArray, weights: FloatArray) -> tuple[fl
 
 
 class Runs:
-    """How long solvers run on instances."""
-
     def __init__(self, scenario: Scenario) -> None:
         if not (scenario.runtime and math.isfinite(scenario.cutoff)):
             raise ValueError(
@@ -483,8 +480,6 @@ def races(
 
 @dataclass(frozen=True, eq=False)
 class _Fold:
-    """What a method with a budget of CPU time is given, on one fold."""
-
     train: Scenario
     test: Scenario
     runs: Runs
@@ -493,7 +488,6 @@ class _Fold:
     aim: str
 
     def learnt(self, logs: FloatArray, rows: IntArray, arms: IntArray) -> IntArray:
-        """Return what a learner picks that is given some logarithms of times."""
         train, test = self.train, self.test
         learner = Learner(train.arms, seed=self.seed, columns=train.columns)
         told = [train.arms[arm] for arm in arms]
@@ -534,7 +528,6 @@ def _tasks_within(
 def select_within(
     train: Scenario, test: Scenario, *, method: str, budgets: Sequence[float], seed: int, aim: str
 ) -> Result:
-    """Return what one method selects on one fold after each budget, a share of all CPU time."""
     fold = _Fold(train, test, Runs(train), budgets, seed, aim)
     reached = [
         {
@@ -725,13 +718,10 @@ class Selector:
         ['fast', 'sure']
         """
         contexts, policy = instances.contexts, self.policy
-        columns: tuple[Any, ...] = (
-            instances.names,
-            map(str, policy.recommend(contexts)),
-            policy.expected_regret(contexts).tolist(),
-            policy.certificate(contexts).bound.tolist(),
-        )
-        return [Selection(*row) for row in zip(*columns, strict=True)]
+        solvers, losses = map(str, policy.recommend(contexts)), policy.expected_regret(contexts)
+        bounds = policy.certificate(contexts).bound.tolist()
+        rows = zip(instances.names, solvers, losses.tolist(), bounds, strict=True)
+        return [Selection(*row) for row in rows]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write selector.cgap, the policy, and selector.json, all else.
@@ -787,7 +777,6 @@ class Selector:
 
 
 def prepared_columns(preparation: Preparation) -> tuple[str, ...]:
-    """Return what a selector's policy calls its columns."""
     return tuple(f"prepared {name}" for name in preparation.columns)
 
 
@@ -831,7 +820,6 @@ def learn_selector(
 
 
 def known_preparation(scenario: Scenario) -> Preparation:
-    """Return how a scenario's raw features were prepared, or raise if it does not say."""
     if scenario.preparation is None:
         raise ValueError(
             "scenario must know how its raw features were prepared, as what "

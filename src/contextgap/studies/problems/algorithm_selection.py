@@ -17,11 +17,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.descriptors import lazy
-from contextgap.base.names import study_import
+from contextgap.base.components import lazy, study_import
 from contextgap.studies.problems.problem import FixedData, Problem, centre_and_unit, indices
-from contextgap.tables.cells import to_number
 from contextgap.tables.files import read_names, read_path, read_sheet
+from contextgap.tables.table import to_number
 
 INSTANCE, REPETITION = "instance_id", "repetition"
 
@@ -255,7 +254,6 @@ class AlgorithmSelection(FixedData):
             )
 
     def load(self) -> Scenario:
-        """Return all instances, in the order of the runs."""
         folder = Path(self.folder)
         description = read_description(folder)
         values = read_relation(folder / "feature_values.arff")
@@ -323,15 +321,12 @@ def _fold_numbers(parts: Relation | None, instances: Sequence[str]) -> IntArray:
 
 @dataclass(frozen=True)
 class Feature:
-    """A number of the context that is made from one feature."""
-
     name: str
     choices: tuple[str, ...] | None  # names that stand for 0, 1, ...; None for numbers
     logarithm: bool  # whether a value x becomes sign(x) · ln(1 + abs(x))
     gap: float  # the number where the value is missing
 
     def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the number for every instance, from raw columns with NaN for missing values."""
         column = unskewed(raw[self.name]) if self.logarithm else raw[self.name]
         return np.where(np.isnan(column), self.gap, column)
 
@@ -367,12 +362,10 @@ class Preparation:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The raw columns that contexts are made from."""
         behind = [name for step in self.steps for name in step.features or [step.name]]
         return tuple(dict.fromkeys([*(feature.name for feature in self.features), *behind]))
 
     def contexts(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return one context per instance, from raw columns with NaN where a value is missing."""
         numbers = np.column_stack([part.of(raw) for part in self._parts])
         if self.centre is None or self.unit is None:
             return numbers
@@ -441,7 +434,6 @@ def read_features(
 def mean_per_instance(
     relation: Relation, names: Sequence[str], instances: Sequence[str]
 ) -> FloatArray:
-    """Return attributes averaged over the rows of each instance, NaN where none has a value."""
     places = {name: place for place, name in enumerate(instances)}
     rows = np.array([places.get(name, -1) for name in relation.instances])
     table = np.full((len(instances), len(names)), math.nan)
@@ -460,7 +452,6 @@ def _varies(column: FloatArray) -> bool:
 
 
 def _feature(name: str, column: FloatArray, values: Relation) -> Feature:
-    """Return how a feature is used: by its logarithm if it is very skewed and that helps."""
     skew = _skew(column)
     logarithm = skew > _LARGE_SKEW and _skew(unskewed(column)) < skew
     gap = float(np.nanmedian(unskewed(column) if logarithm else column))
@@ -495,7 +486,6 @@ class Instances:
 
 
 def read_instances(path: Path, preparation: Preparation) -> Instances:
-    """Return the instances in a file of raw features; rows with one id are averaged."""
     sheet, needed = read_sheet(path), preparation.needed
     said = [step.name for step in preparation.steps if step.features is None]
     if missing := [name for name in needed if name not in sheet.columns]:
@@ -584,7 +574,6 @@ class Relation:
         return self.cells[name]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return an attribute whose values are names, none of them missing."""
         column = self.column(name)
         if None in column:
             place = self.place(column.index(None), name)
@@ -619,12 +608,10 @@ class Relation:
         return replace(self, cells={name: self.cells[name] for name in self.others(*names)})
 
     def place(self, row: int, name: str) -> str:
-        """Return what to call a cell in an error."""
         return f"{self.path}, {self.places[row]}, attribute {name!r}"
 
 
 def read_relation(path: Path) -> Relation:
-    """Return the table in an ARFF file that has an attribute ``instance_id``."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file, which an ASlib scenario must have")
     # liac-arff wants blanks, not tabs, behind @attribute.
@@ -817,7 +804,6 @@ def _measured(relation: Relation, description: Description) -> FloatArray:
 def _runtimes(
     relation: Relation, description: Description, penalty: float
 ) -> tuple[FloatArray, float]:
-    """Return seconds per run, and what an unfinished run counts as."""
     seconds = _measured(relation, description)
     finished = np.array([str(status).lower() == "ok" for status in relation.column("runstatus")])
     for problem, wrong in (("missing", np.isnan(seconds)), ("negative", seconds < 0)):

@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.descriptors import lazy
-from contextgap.base.labels import Label, read_labels
-from contextgap.base.names import renamed, study_import
-from contextgap.tables.cells import is_missing
+from contextgap.base.checks import Label, read_labels
+from contextgap.base.components import lazy, renamed, study_import
 from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import ContextSchema, Encoded, read_columns
 from contextgap.tables.files import (
     SUFFIXES,
+    Sheet,
     check_file,
     check_missing,
     read_names,
     read_path,
     read_sheet,
 )
+from contextgap.tables.table import is_missing
 
 
 def part_ends(sizes: Sequence[Any], rows: int, name: str) -> list[int]:
@@ -444,7 +444,6 @@ class FixedData(Maker):
 
 
 def indices(labels: Iterable[Any], among: Sequence[Any]) -> IntArray:
-    """Return the places of labels among others."""
     places = {label: place for place, label in enumerate(among)}
     return np.array([places[label] for label in labels], dtype=np.intp)
 
@@ -591,7 +590,6 @@ class Table(FixedData):
         _check_apart(self.context or (), "context", self.rewards, "rewards")
 
     def load(self) -> Problem:
-        """Return all rows of the file."""
         path = Path(self.path)
         sheet = read_sheet(path, self.separator)
         if missing := sheet.without(self.rewards):
@@ -690,7 +688,6 @@ class SensorLog(FixedData):
             checks.settle(self, **{argument: read_names(argument, names)})
 
     def load(self) -> Problem:
-        """Return the whole log, in time order."""
         path = Path(self.path)
         check_file(path, (".mat", *SUFFIXES))
         arms: Sequence[Label] | None
@@ -698,7 +695,9 @@ class SensorLog(FixedData):
             contexts, noise = _read_matlab(path)
             columns, arms = None, self.arms
         else:
-            columns, sensors, contexts, noise = self._read_columns(path)
+            sheet = read_sheet(path)
+            columns, sensors = self._columns_of(sheet)
+            contexts, noise = sheet.numbers(columns), sheet.numbers(sensors)
             arms = sensors if self.arms is None else self.arms
         return Problem(
             name=path.stem,
@@ -709,29 +708,25 @@ class SensorLog(FixedData):
             columns=columns,
         )
 
-    def _read_columns(
-        self, path: Path
-    ) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray, FloatArray]:
-        sheet = read_sheet(path)
+    def _columns_of(self, sheet: Sheet) -> tuple[tuple[str, ...], tuple[str, ...]]:
         noise = tuple(self.noise or (name for name in sheet.columns if name.startswith("noise")))
         if not noise:
             raise ValueError(
-                f"{path}: no column's name starts with 'noise'; name the sensors' columns with "
-                f"noise=[...]; the columns are {list(sheet.columns)}"
+                f"{sheet.path}: no column's name starts with 'noise'; name the sensors' columns "
+                f"with noise=[...]; the columns are {list(sheet.columns)}"
             )
-        values = sheet.numbers(noise)
-        if self.telemetry is not None:
-            telemetry = tuple(self.telemetry)
-        else:
-            telemetry = tuple(name for name in sheet.others(noise) if not sheet.is_text(name))
+        telemetry = tuple(
+            self.telemetry or (name for name in sheet.others(noise) if not sheet.is_text(name))
+        )
         if not telemetry:
-            raise ValueError(f"{path}: no numeric column is left as telemetry beside {list(noise)}")
+            raise ValueError(
+                f"{sheet.path}: no numeric column is left as telemetry beside {list(noise)}"
+            )
         _check_apart(telemetry, "telemetry", noise, "noise")
-        return telemetry, noise, sheet.numbers(telemetry), values
+        return telemetry, noise
 
 
 def _read_matlab(path: Path) -> tuple[FloatArray, FloatArray]:
-    """Return telemetry and noise, both time first."""
     # Imported here: only this reader needs it, and it doubles the time to import this package.
     from scipy.io import loadmat
 
@@ -828,7 +823,6 @@ class Classification(FixedData):
             )
 
     def load(self) -> Problem:
-        """Return all rows."""
         by_name = isinstance(self.data, str)
         name = self.name or (self.data if by_name else "classification")
         features, target, known = self._fetch(self.data) if by_name else (*self.data, None)
@@ -891,7 +885,6 @@ def _read_features(
 
 
 def _read_classes(name: str, target: Any, rows: int) -> tuple[tuple[Label, ...], Any]:
-    """Return the distinct classes, in order, and for each row the place of its class."""
     if target is None or np.ndim(target) != 1:
         raise ValueError(
             f"the classes of {name!r} must be one label per row, got shape {np.shape(target)}"

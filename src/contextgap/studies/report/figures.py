@@ -26,11 +26,11 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.insight import plot
 from contextgap.studies.experiments import GridSearch
+from contextgap.studies.experiments.compare import GIVEN
 from contextgap.studies.experiments.selection import YARDSTICK
-from contextgap.studies.experiments.tune import GIVEN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,6 @@ class LineStyle:
 
     @property
     def drawn(self) -> dict[str, Any]:
-        """The same as arguments of matplotlib's."""
         return {"color": self.colour, "ls": self.line, "marker": self.marker}
 
 
@@ -258,7 +257,6 @@ def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
 
 
 def check_columns(name: str, table: DataFrame, columns: Iterable[str]) -> None:
-    """Raise ``ValueError`` unless the table has rows and these columns."""
     missing = [column for column in columns if column not in table.columns]
     if missing:
         raise ValueError(
@@ -453,7 +451,6 @@ class _LogRange:
         self.high = high
 
     def clip(self, values: FloatArray) -> FloatArray:
-        """Return values that have a logarithm."""
         return np.maximum(values, self.low if self.zero is None else self.zero)
 
 
@@ -767,7 +764,6 @@ def cpu_figure(summary: DataFrame) -> Figure:
 def _by_scenario(
     summary: DataFrame, columns: int, height: float, below: float, sharex: Any = False
 ) -> tuple[Figure, Any, list[DataFrame]]:
-    """Return a figure with a row of panels for each scenario, its axes, and the scenarios' rows."""
     scenarios = list(dict.fromkeys(summary["scenario"]))
     figure = Figure(figsize=(WIDTH, height * len(scenarios) + below))
     figure.set_layout_engine("constrained", w_pad=0.08)  # long names would touch the edge

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import matplotlib
 import numpy as np
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.studies.report.figures import check_columns
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of the packages and of BLAS, and the kind of machine."""
     found = {"python": platform.python_version()}
     for package in ("contextgap", "numpy", "scipy", "pandas", "matplotlib"):
         try:
@@ -359,7 +358,6 @@ def _value(value: Any) -> str:
 
 
 def _runs(seeds: Sequence[int]) -> str:
-    """Return seeds as text, consecutive ones as a range."""
     seeds = [int(seed) for seed in seeds]
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from contextgap.base.names import study_import
+from contextgap.base.components import study_import
 from contextgap.insight import plot
 from contextgap.policy import Card, Policy
 from contextgap.studies.experiments import Comparison, FlightTrace, GridSearch, Results, Study, fly
@@ -36,7 +36,7 @@ from contextgap.studies.experiments.compare import (
     same_rows,
     summarise_defaults,
 )
-from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction, protocol_width
+from contextgap.studies.experiments.paper import AUTHORS, PAPER, Reproduction, protocol_width
 from contextgap.studies.problems import Problem
 from contextgap.studies.report import figures
 from contextgap.studies.report.figures import HALF_DEVIATION, ONE_ERROR, SINGLE_ARM, regret_curves
@@ -73,7 +73,6 @@ def write(
 
 
 def _saved(section: Section, folder: Path) -> list[tuple[str, Path]]:
-    """Return the captions of a section's figures and the SVG files that these are written to."""
     name = re.sub(r"\W+", "-", section.title.lower()).strip("-")
     saved = []
     for number, (caption, figure) in enumerate(section.figures, 1):
@@ -126,7 +125,6 @@ def compare_report(study: Study, tunings: Mapping[str, GridSearch], results: Res
 def comparison_sections(
     results: Results, single: Mapping[str, float], single_scale: bool = True
 ) -> list[Section]:
-    """Return the sections on average and worst regret, scales and picks."""
     records = results.records
     scales = sorted(records["scale"].unique())
     main = 1.0 if 1.0 in scales else scales[0]
@@ -294,7 +292,6 @@ def regret_figure(records: DataFrame, statistic: str = "average_regret") -> Figu
 
 
 def ranked(records: DataFrame) -> DataFrame:
-    """Return the regret after the last step, best first, with names and headings for people."""
     table = summarise_defaults(records)
     table["method"] = table["method"].map(marked)
     return table.dropna(axis="columns", how="all").rename(columns=_HEADINGS)
@@ -398,7 +395,6 @@ def _selectors(
     budgets: Any,
     records: DataFrame,
 ) -> Report:
-    """Return a report with a figure of all scenarios and a table of each."""
     tables = [
         (f"{scenario}.", rows.drop(columns="scenario"))
         for scenario, rows in shown.groupby("scenario", sort=False)
@@ -548,7 +544,6 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
 
 
 def _stretches(values: list[Any]) -> Iterator[tuple[Any, int, int]]:
-    """Yield each value that stays for a while, and its first and its last place."""
     for value, group in groupby(range(len(values)), key=values.__getitem__):
         places = list(group)
         yield value, places[0], places[-1]

@@ -24,13 +24,12 @@ import numpy as np
 from sqlalchemy import Connection
 
 from contextgap.base import checks
-from contextgap.base.labels import Label, check_new_label, decode_label, encode_label
+from contextgap.base.checks import Label, check_new_label, decode_label, encode_label, read_eligible
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
-from contextgap.policy.card import Card
+from contextgap.policy.answers import QUICK
 from contextgap.policy.policy import Policy
-from contextgap.policy.scoring import QUICK
-from contextgap.tables.eligible import read_eligible
+from contextgap.policy.state import Card
 from contextgap.team.campaign import values
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.methods import (

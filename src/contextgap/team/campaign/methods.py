@@ -10,10 +10,9 @@ from typing import Any, Self, cast
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.labels import Label, encode_label
+from contextgap.base.checks import Label, encode_label
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.arguments import read_censored, read_noise
-from contextgap.learner.costs import read_cost, read_told_costs
+from contextgap.learner.arguments import read_censored, read_cost, read_noise, read_told_costs
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign.values import (
     STATES,

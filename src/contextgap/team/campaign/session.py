@@ -25,7 +25,7 @@ from typing import IO, Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from contextgap.base.labels import decode_label
+from contextgap.base.checks import decode_label
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.team.campaign import values
 from contextgap.team.campaign.store import TRIALS, Store

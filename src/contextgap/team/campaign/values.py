@@ -27,16 +27,14 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import evenly
-from contextgap.base.descriptors import lazy
-from contextgap.base.labels import Label, decode_label, encode_label
+from contextgap.base.checks import Label, Mask, decode_label, encode_label
+from contextgap.base.components import lazy
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.state import LearnerState
 from contextgap.models.tuning import Tuning
-from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.policy.state import PolicyState
+from contextgap.policy.state import Card, PolicyState
 from contextgap.tables.contexts import Encoded
-from contextgap.tables.eligible import Mask
 from contextgap.tables.table import Table
 
 

@@ -29,13 +29,13 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
-from contextgap.base.labels import decode_label, encode_label
+from contextgap.base.checks import decode_label, encode_label
 from contextgap.insight.learnt import along as believed_along
 from contextgap.insight.learnt import read_context, values_of
 from contextgap.learner import StoppingRule
 from contextgap.models.tuning import Tuning
+from contextgap.policy.answers import QUICK
 from contextgap.policy.policy import Policy
-from contextgap.policy.scoring import QUICK
 from contextgap.tables.columns import Category, Number
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError

@@ -19,9 +19,8 @@ from fastapi import Depends, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from contextgap.base.components import UnknownComponentError, build
-from contextgap.base.labels import encode_label
-from contextgap.base.names import is_path
+from contextgap.base.checks import encode_label
+from contextgap.base.components import UnknownComponentError, build, is_path
 from contextgap.insight.watch import Watch
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy

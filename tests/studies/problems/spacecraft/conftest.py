@@ -1,7 +1,6 @@
 import pytest
 
-from contextgap.studies.problems.spacecraft import Spacecraft, simulate
-from contextgap.studies.problems.spacecraft.constants import TLE
+from contextgap.studies.problems.spacecraft import TLE, Spacecraft, simulate
 
 
 @pytest.fixture(scope="session")

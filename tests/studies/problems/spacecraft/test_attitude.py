@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import advance, bdot, wheel_torque
+from contextgap.studies.problems import spacecraft as c
+from contextgap.studies.problems.spacecraft import advance, bdot, wheel_torque
 
 
 def test_quaternions_stay_unit(flown):

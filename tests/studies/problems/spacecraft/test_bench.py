@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems import MagnetometerBench
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import rectangle_field
+from contextgap.studies.problems import spacecraft as c
+from contextgap.studies.problems.spacecraft import rectangle_field
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import ppigrf
 import pytest
 from sgp4.propagation import gstime
 
-from contextgap.studies.problems.spacecraft import simulation as earth
-from contextgap.studies.problems.spacecraft.constants import EARTH_RADIUS, J2000
+from contextgap.studies.problems import spacecraft as earth
+from contextgap.studies.problems.spacecraft import EARTH_RADIUS, J2000
 
 DATE = datetime(2015, 8, 31, 10)
 

@@ -4,8 +4,11 @@ import magpylib
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft.constants import LOOPS, ROTOR, SENSORS, TORQUERS
-from contextgap.studies.problems.spacecraft.simulation import (
+from contextgap.studies.problems.spacecraft import (
+    LOOPS,
+    ROTOR,
+    SENSORS,
+    TORQUERS,
     dipole_field,
     loop_coupling,
     rectangle_field,

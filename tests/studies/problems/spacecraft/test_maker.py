@@ -7,9 +7,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from contextgap.studies.problems.problem import standardised
-from contextgap.studies.problems.spacecraft import Spacecraft, simulate
-from contextgap.studies.problems.spacecraft.constants import TLE
-from contextgap.studies.problems.spacecraft.simulation import Sources
+from contextgap.studies.problems.spacecraft import TLE, Sources, Spacecraft, simulate
 
 
 def test_readings_are_observed_and_expected_errors_are_the_rewards(flight):

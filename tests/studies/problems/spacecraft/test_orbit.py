@@ -5,8 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft.constants import TLE
-from contextgap.studies.problems.spacecraft.simulation import propagate
+from contextgap.studies.problems.spacecraft import TLE, propagate
 
 
 def test_period_and_heights_are_those_of_the_elements(flown):

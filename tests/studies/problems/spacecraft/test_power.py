@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import balance
+from contextgap.studies.problems import spacecraft as c
+from contextgap.studies.problems.spacecraft import balance
 
 
 def test_the_battery_stays_between_empty_and_full(flown):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from contextgap.studies.problems.spacecraft.simulation import fading_sum
+from contextgap.studies.problems.spacecraft import fading_sum
 
 
 @pytest.mark.parametrize("shape", [(1,), (50,), (50, 3)])

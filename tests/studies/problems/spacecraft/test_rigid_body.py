@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from contextgap.studies.problems.spacecraft.constants import INERTIA
-from contextgap.studies.problems.spacecraft.simulation import advance, rows_to_body, to_body
+from contextgap.studies.problems.spacecraft import INERTIA, advance, rows_to_body, to_body
 
 NOTHING = (0.0, 0.0, 0.0)
 TUMBLING = (0.5, 0.5, -0.5, 0.5, 0.03, -0.05, 0.07, 0.8e-3)  # 5 deg/s, as fast as flights get

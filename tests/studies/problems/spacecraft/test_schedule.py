@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import draw_schedule, propagate
+from contextgap.studies.problems import spacecraft as c
+from contextgap.studies.problems.spacecraft import draw_schedule, propagate
 
 
 @pytest.fixture(scope="module")

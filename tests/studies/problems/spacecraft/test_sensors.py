@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import eval_genlaguerre
 
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import (
+from contextgap.studies.problems import spacecraft as c
+from contextgap.studies.problems.spacecraft import (
     Motion,
     Sensors,
     Sources,

@@ -5,8 +5,12 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft.constants import EARTH_RADIUS, SUN_ANGULAR_RADIUS
-from contextgap.studies.problems.spacecraft.simulation import sun_direction, visible_sun
+from contextgap.studies.problems.spacecraft import (
+    EARTH_RADIUS,
+    SUN_ANGULAR_RADIUS,
+    sun_direction,
+    visible_sun,
+)
 
 
 def days(*date):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.studies.problems.spacecraft.simulation import CHANNELS
+from contextgap.studies.problems.spacecraft import CHANNELS
 
 
 def test_channels_are_on_their_grids(flown):

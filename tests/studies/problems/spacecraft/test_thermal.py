@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.simulation import keep_warm, lagged
+from contextgap.studies.problems import spacecraft as c
+from contextgap.studies.problems.spacecraft import keep_warm, lagged
 
 
 def test_a_lag_approaches_its_balance_exponentially():

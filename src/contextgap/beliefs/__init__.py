@@ -1,1 +1,0 @@
-"""Posteriors as intervals and gaps: widths, beliefs, decisions."""
