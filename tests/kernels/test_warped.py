@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import contextgap as cg
 from contextgap.insight.learnt import importance
 from contextgap.kernels import Warped
-from contextgap.kernels.warped import Warp, warp_for
+from contextgap.kernels.categories import Warp, warp_for
 
 
 def skewed_contexts(count, seed=0):

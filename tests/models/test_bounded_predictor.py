@@ -5,7 +5,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.models import BoundedModel
-from contextgap.models import bounded_predictor as predictor
+from contextgap.models import bounded_arm as predictor
 from tests.models.test_bounded import ARMS, NEW, RIDGE, data, same, tell
 
 MANY = 10**9  # contexts, for which preparing pays
@@ -24,7 +24,7 @@ def test_products_are_the_solves(points, prior_mean, monkeypatch):
         mean, slack = model.predictor(arms).means(NEW)
         assert (np.abs(mean - want.mean).max(axis=1) <= slack).all()
         with monkeypatch.context() as small:
-            small.setattr(predictor, "_BLOCK", 1)  # rows come in several blocks
+            small.setattr(predictor, "_NUMBERS", 1)  # rows come in several blocks
             same(
                 model.predictor(arms).posterior(np.tile(NEW, (4, 1)), among=MANY),
                 model.posterior(np.tile(NEW, (4, 1)), arms),

@@ -23,8 +23,7 @@ from contextgap import kernels
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import study_import
 from contextgap.export.rule import ExportError, How, SpreadNumber, spread_numbers
-from contextgap.kernels.categories import weights
-from contextgap.kernels.warped import Warp
+from contextgap.kernels.categories import Warp, weights
 from contextgap.tables.columns import TableSchema
 
 # Where the axes of an operator become an input.

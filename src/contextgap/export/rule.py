@@ -43,7 +43,7 @@ from contextgap.kernels import (
     Sum,
     Warped,
 )
-from contextgap.kernels.warped import Warp
+from contextgap.kernels.categories import Warp
 from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,

@@ -4,7 +4,6 @@
 # ruff: noqa: F401
 
 from contextgap.models.ageing import Ageing, AgeingModel
-from contextgap.models.alike import Alike, Features
 from contextgap.models.base import (
     MANY_PENDING,
     Follower,
@@ -15,7 +14,6 @@ from contextgap.models.base import (
     Predictor,
     Support,
 )
-from contextgap.models.batch import Batch
 from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
 from contextgap.models.censoring import expected_rewards, first_guess, settled_model, stand_in
 from contextgap.models.choice import (
@@ -33,6 +31,7 @@ from contextgap.models.choice import (
 from contextgap.models.dictionary import Dictionary, Statistics, sums_by_arm
 from contextgap.models.exact import ExactModel
 from contextgap.models.exclusive import ClassModel, Exclusive, ExclusiveModel
-from contextgap.models.joint import JointModel
+from contextgap.models.follower import Batch
+from contextgap.models.joint import Alike, Features, JointModel
 from contextgap.models.observations import Eligible, Observations, check_floats
 from contextgap.models.tracked import TrackedModel

@@ -30,8 +30,7 @@ from contextgap.models.base import (
     Support,
     is_places,
 )
-from contextgap.models.bounded_arm import ARRAYS, BoundedArm, squares
-from contextgap.models.bounded_predictor import BoundedPredictor
+from contextgap.models.bounded_arm import ARRAYS, BoundedArm, BoundedPredictor, squares
 from contextgap.models.dictionary import (
     Dictionary,
     Statistics,

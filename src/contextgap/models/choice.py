@@ -13,13 +13,12 @@ from scipy.linalg.blas import dtpmv
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 from contextgap.models.ageing import Ageing, AgeingModel
-from contextgap.models.alike import Alike
 from contextgap.models.base import Model
 from contextgap.models.bounded import TOLERANCE, BoundedModel
 from contextgap.models.dictionary import Dictionary, Statistics
 from contextgap.models.exact import ExactModel
 from contextgap.models.exclusive import Exclusive, ExclusiveModel
-from contextgap.models.joint import JointModel
+from contextgap.models.joint import Alike, JointModel
 from contextgap.models.observations import Observations
 
 # Kinds of earlier releases that kept observations alone; the exact model answers alike.

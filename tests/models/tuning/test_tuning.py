@@ -23,8 +23,7 @@ from contextgap.models.tuning.criteria import (
     part_of,
 )
 from contextgap.models.tuning.descent import finished
-from contextgap.models.tuning.search import Search, Terms
-from contextgap.models.tuning.sharing import Sharing
+from contextgap.models.tuning.search import Search, Sharing, Terms
 from contextgap.tables.columns import Layout
 
 

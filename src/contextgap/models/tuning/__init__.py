@@ -1,7 +1,6 @@
 """Tuning: learning hyperparameters from the rewards, and a report of how well they predict."""
 
-from contextgap.models.tuning.amortised import AmortisedSearch
-from contextgap.models.tuning.choose import learn
+from contextgap.models.tuning.choose import AmortisedSearch, learn
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters
 
