@@ -24,9 +24,9 @@ from contextgap.models import (
     JointModel,
     KeepsHistory,
     TrackedModel,
-    batch,
     describe_model,
     exact,
+    follower,
     new_model,
     refitted_model,
     restored_model,
@@ -202,11 +202,11 @@ class TestModel:
 
     @pytest.mark.parametrize("most", [4, 128])
     def test_a_batch_counts_its_own_picks(self, kind, most, monkeypatch):
-        monkeypatch.setattr(batch, "_MOST", most)
-        monkeypatch.setattr(batch, "_NUMBERS", (most * ARMS) ** 2)
+        monkeypatch.setattr(follower, "_MOST", most)
+        monkeypatch.setattr(follower, "_NUMBERS", (most * ARMS) ** 2)
         model, pending = filled(kind), {1: [NEW[3]]}
         fresh = filled(kind)  # which has not counted any of the picks before
-        picked = batch.Batch(model, NEW, range(ARMS), pending)
+        picked = follower.Batch(model, NEW, range(ARMS), pending)
         for place, arm in enumerate(data(len(NEW), seed=5)[1].tolist()):
             arms = [2, 0] if place % 3 == 2 else range(ARMS)
             expected = fresh.posterior(NEW[place], arms, pending)
