@@ -101,6 +101,10 @@ class CompressionReport:
     curve
         Agreement at held-out contexts by size, for the same rule; the last row is the original.
 
+    See Also
+    --------
+    compression.compress : Returns one.
+
     Examples
     --------
     >>> report = policy.compress(points=3).compression

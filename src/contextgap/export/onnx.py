@@ -80,6 +80,10 @@ def write_onnx(
 
     ``opset`` is the version of the operators, at least 12.
 
+    See Also
+    --------
+    Policy.to_onnx : The same as a method.
+
     Examples
     --------
     >>> from contextgap.export.onnx import GraphPolicy, write_onnx
@@ -180,6 +184,10 @@ class GraphPolicy:
         A file that ``write_onnx`` wrote.
     threads
         How many threads one run may use; 0 leaves it to onnxruntime.
+
+    See Also
+    --------
+    Policy.to_onnx : Writes the file.
 
     Examples
     --------

@@ -624,6 +624,10 @@ class Parity:
     other_certificates
         Where certificates differ by more than rounding explains in double precision; None likewise.
 
+    See Also
+    --------
+    export.parity : Returns one.
+
     Examples
     --------
     >>> wrong = np.zeros(len(contexts), dtype=int)

@@ -256,6 +256,10 @@ class CExport:
         At how many contexts of the self-test two arms, or a bound and its tolerance, are as close.
         Many in ``float`` mean that the policy needs ``double``, or a larger ridge.
 
+    See Also
+    --------
+    Policy.to_c : Returns one.
+
     Examples
     --------
     >>> export = policy.to_c("flight")
@@ -298,6 +302,10 @@ def write_c(
     """Write a policy as C99, as ``Policy.to_c`` does, which says what the parameters mean.
 
     The self-test compares with Python at ``self_test`` contexts, if no ``contexts`` are given.
+
+    See Also
+    --------
+    Policy.to_c : The same as a method.
 
     Examples
     --------

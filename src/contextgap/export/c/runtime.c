@@ -141,6 +141,7 @@ static real constant(const real *x, const real *y)
 #endif
 
 #ifdef USES_PRODUCT
+/* x . y */
 static real product(const real *x, const real *y)
 {
     real sum = REAL_ZERO;
@@ -247,6 +248,7 @@ static bool is_eligible(const unsigned char *eligible, int arm)
 #endif
 }
 
+/* The first eligible arm; CONTEXTGAP_ARMS if there is none. */
 static int first_arm(const unsigned char *eligible)
 {
     int arm = 0;
@@ -268,6 +270,7 @@ static bool is_better(const contextgap_decision *decision, int arm, int other)
 #endif
 }
 
+/* Ties go to the lowest index. */
 static int best_arm(const unsigned char *eligible, const contextgap_decision *decision)
 {
     int best = first_arm(eligible);
@@ -280,6 +283,7 @@ static int best_arm(const unsigned char *eligible, const contextgap_decision *de
 }
 
 #if HAS_WEIGHTS
+/* mean = prior + weights . k */
 static int set_means(const real *x, real *mean)
 {
 #if POINTS == POINTS_OWN
@@ -424,6 +428,7 @@ static int update_interval(int arm, const history *past, contextgap_decision *de
                         decision);
 }
 
+/* Start after FIRST_STEP observations, with every arm's interval. */
 static int begin(const real *x, history *past, contextgap_decision *decision)
 {
     past->prior_variance = KERNEL_SELF(x);
@@ -610,6 +615,7 @@ static int believe(const real *x, const unsigned char *eligible, contextgap_deci
 #endif
 
 #ifdef CONTEXTGAP_FALLBACK_ARM
+/* Whether one of the numbers that kernels see lies outside the observed range. */
 static bool is_outside(const real *x)
 {
     for (size_t i = 0; i < NUMBERS; i++) {
@@ -620,6 +626,7 @@ static bool is_outside(const real *x)
     return false;
 }
 
+/* Answer the fallback where too little is known, and return why. */
 static int fall_back(const real *x, const unsigned char *eligible, contextgap_decision *decision)
 {
     int reason = CONTEXTGAP_OK;
@@ -649,6 +656,7 @@ static int fall_back(const real *x, const unsigned char *eligible, contextgap_de
 }
 #endif
 
+/* Nothing could be computed, so nothing is certified. */
 static void fail(const unsigned char *eligible, contextgap_decision *decision)
 {
     decision->arm = CONTEXTGAP_DEFAULT_ARM;

@@ -97,6 +97,10 @@ class DeadlineError(TimeoutError):
 
     .. versionadded:: 0.3
 
+    See Also
+    --------
+    campaign.calling : Sets the deadline.
+
     Examples
     --------
     >>> try:
@@ -183,6 +187,10 @@ class FrozenPolicy:
     recalled
         The trials it rests on that were retracted or corrected since.
 
+    See Also
+    --------
+    Campaign.policies : Returns them.
+
     Examples
     --------
     >>> policy = campaign.freeze("v1")
@@ -240,6 +248,10 @@ class Recall:
     policies
         The frozen policies that rest on it.
 
+    See Also
+    --------
+    Campaign.retract, Campaign.correct : Return one.
+
     Examples
     --------
     >>> policy = campaign.freeze("v1")
@@ -283,6 +295,10 @@ class CampaignStatus:
         The hash of the log.
     looked_after
         The event after which ``settled`` and ``score`` were computed.
+
+    See Also
+    --------
+    Campaign.status : Returns it.
 
     Examples
     --------

@@ -467,6 +467,10 @@ def create_app(
     log
         Where a line for every request goes, and what else is logged; nowhere by default.
 
+    See Also
+    --------
+    client.Campaign : Uses the service.
+
     Examples
     --------
     >>> from contextgap.service import Settings, create_app
