@@ -119,6 +119,27 @@ def test_wealth_is_that_of_all_bets_whatever_the_batches(parts):
     assert 90 <= wealth.alarm[1] <= alarm
 
 
+def test_wealth_of_thousands_of_rows_is_that_of_one_row_at_a_time():
+    p = np.random.default_rng(4).random((4321, 2))
+    p[3000:] **= 1.25
+    whole, one = Wealth(2, 1000.0, 20.0), Wealth(2, 1000.0, 20.0)
+    together = whole.bet(p)
+    assert together == pytest.approx(np.concatenate([one.bet(row[None]) for row in p]))
+    assert whole.bets == pytest.approx(one.bets)
+    assert whole.alarm == one.alarm is not None
+
+
+@pytest.mark.parametrize("p", [1e-12, 1 - 1e-12])
+def test_wealth_of_the_most_extreme_rows_is_a_number(p):
+    stream = np.concatenate([np.full((1990, 1), 1 - p), np.full((1990, 1), p)])
+    wealth = Wealth(1, 1000.0, 20.0)
+    totals = wealth.bet(stream)
+    assert np.isfinite(totals).all()
+    assert totals.min() > 0
+    assert totals.max() == 1e30
+    assert np.isfinite(wealth.bets).all()
+
+
 def test_the_best_bet_began_at_the_lowest_point():
     p = np.random.default_rng(2).random((200, 1))
     wealth = Wealth(1, 30.0)

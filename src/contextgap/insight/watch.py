@@ -138,6 +138,9 @@ class Watch:
         # Of the numbers that break ties: policies should not have their luck in common.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
+        # glibc keeps memory as large as was freed once. Otherwise it would give that of each batch
+        # back to the system, and take it again: up to a quarter of the time.
+        np.empty(2**21)
         state = policy.state
         log = state.model.observed
         card = state.card
@@ -340,7 +343,10 @@ class Watch:
                 arm[where[block]] = columns[picks]
                 cheap = evidence.means
                 means = evidence.belief.mean if cheap is None else cheap[0]
-                mean[np.ix_(where[block], columns)] = means
+                if len(columns) == len(policy.arms):
+                    mean[where[block]] = means
+                else:
+                    mean[np.ix_(where[block], columns)] = means
         return Answered(arm, mean, status)
 
     def _doubts(self, rows: FloatArray, among: Mask | None) -> tuple[FloatArray, FloatArray]:
