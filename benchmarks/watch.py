@@ -35,7 +35,7 @@ from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch import Watch
 from contextgap.studies.problems.spacecraft import constants
 
-FALSE, CHANGE, WINDOW, CALIBRATION = 0.05, 10_000, 250, 200
+FALSE, CHANGE, WINDOW = 0.05, 10_000, 250
 DROP, MOST_AUDITS = 0.75, 60  # of 40 runs with seeds 0 to 39, audits at random found it in 21
 SHIFT = ("shift", "watch", "tests")
 WIDTHS = (14, 8, 8, 9, 8, 8, 7, 7, 8, 7, 7)
@@ -340,6 +340,12 @@ def unchanged(problem: Problem, seed: int, streams: int, rows: int) -> Unchanged
     return Unchanged(watch, log, x, expected, pool, rng, alarms, tests)
 
 
+def calm(*given: Any) -> tuple[int, np.ndarray]:
+    """Return what is counted on streams without change."""
+    found = unchanged(*given)
+    return found.alarms, found.tests
+
+
 def delays(one: Unchanged, change: Callable[..., Any], seed: int, at: float) -> list[float]:
     """Return after how many rows the watch and the tests find a shift, and how large it is."""
     some, usual, rng = slice(0, 4000), one.pool.regret.mean(), one.rng
@@ -358,13 +364,10 @@ def delays(one: Unchanged, change: Callable[..., Any], seed: int, at: float) -> 
 
 def study(problem: Problem, logs: int, streams: int, rows: int, shifts: int) -> list[str]:
     """Return what happened with all logs of a problem, as cells of a table."""
-    # With as many false alarms as the watch's, on streams of other logs.
-    others = [
-        unchanged(problem, CALIBRATION + seed, streams, rows) for seed in range(100, 100 + logs)
-    ]
-    statistics = np.sort(np.concatenate([one.tests for one in others]))[::-1]
-    at = float(statistics[min(sum(one.alarms for one in others), len(statistics) - 1)])
-    del others
+    # At which tests have as many false alarms as the watch, on streams of four times as many logs.
+    others = [calm(problem, seed, streams, rows) for seed in range(1000, 1000 + 4 * logs)]
+    statistics = np.sort(np.concatenate([tests for _, tests in others]))[::-1]
+    at = float(statistics[min(sum(alarms for alarms, _ in others), len(statistics) - 1)])
     false, regrets, shifted = np.zeros(3, dtype=int), [], []
     for seed in range(100, 100 + logs):
         one = unchanged(problem, seed, streams, rows)
