@@ -1,5 +1,6 @@
 """Watches over deployed policies: false alarms, what is found, audits, and what is said."""
 
+import json
 import math
 
 import numpy as np
@@ -296,6 +297,14 @@ def test_long_names_and_huge_shifts_can_be_read():
     assert abs(report.moved[0].by) > 1e200
 
 
+def test_rows_beyond_all_numbers_are_counted_and_reported():
+    watch = learnt().freeze().watch()
+    watch.see(np.full((7000, 2), -1.7e308))
+    assert watch.alarm.row < 30
+    assert watch.report().outside[0] == 1
+    assert json.loads(json.dumps(watch.report().describe(), allow_nan=False))["rows"] == 7000
+
+
 def test_shares_over_time_add_up_whatever_is_merged():
     watch = learnt().freeze().watch()
     x = fresh(1000, 6) * 1.5
@@ -493,6 +502,8 @@ def test_one_reward_is_told_as_one():
         (lambda w: w.see([[0.0, 0.0]], decisions="arm 1"), "must be a sequence of arms"),
         (lambda w: w.see([[0.0, 0.0]], decisions=[["arm 1"]]), "decisions must be among"),
         (lambda w: w.see([0, 0], decisions="arm 1", eligible=["arm 2"]), "must be eligible arms"),
+        (lambda w: w.see([[0.0, 0.0]], eligible=["x"]), "eligible must be among"),
+        (lambda w: w.see([[0.0, 0.0], [math.nan, 0.0]]), "contexts must be finite"),
         (lambda w: w.audit([0.0, 0.0]), "many contexts"),
         (lambda w: w.audit([[0.0, 0.0]], 0), "k must be at least 1"),
         (lambda w: w.audit([[0.0, 0.0]], costs=[-1.0]), "costs must be positive"),
@@ -580,6 +591,9 @@ def test_a_watch_of_another_policy_or_a_damaged_one_is_refused(tmp_path):
     watch.save(tmp_path / "w.cgap")
     with pytest.raises(ValueError, match="learnt from other data"):
         Watch.load(tmp_path / "w.cgap", learnt(seed=1).freeze())
+    for other in ({"kernel": cg.Gaussian(0.5)}, {"ridge": 0.1}):
+        with pytest.raises(ValueError, match="other beliefs about the same data"):
+            Watch.load(tmp_path / "w.cgap", learnt(**other).freeze())
     with pytest.raises(ValueError, match="holds a watch, not a policy"):
         cg.Policy.load(tmp_path / "w.cgap")
     watch.ranks.counts = watch.ranks.counts[:, :-1]

@@ -81,6 +81,15 @@ class Ranks:
         found.counts += (found._bins(others)[:, None] == np.arange(BINS)[:, None]).sum(axis=-1)
         return found
 
+    def has(self, edges: FloatArray) -> bool:
+        """Return whether these are its edges, up to rounding."""
+        if edges.shape != self.edges.shape:
+            return False
+        unit = np.where(np.isfinite(edges), np.abs(edges), 0.0).max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            near = np.abs(edges - self.edges) <= 1e-6 * unit
+        return bool((near | (edges == self.edges)).all())
+
     def _bins(self, scores: FloatArray) -> NDArray[np.int8]:
         """Return the bins of scores, shape (statistics, rows)."""
         columns = np.ascontiguousarray(scores.T)

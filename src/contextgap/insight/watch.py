@@ -42,6 +42,7 @@ _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
 _EARLY = 1000.0  # rows after which a change counts as late
 _CANDIDATES = 1000  # rows that audits are drawn from, at most
+_FARTHEST = 1e300  # standard deviations of a column: sums over a hundred million rows are finite
 _PLAIN = ("outside", "fallback", "scored", "regret", "bound")  # sums of one column each
 
 
@@ -242,11 +243,12 @@ class Watch:
         array(['right', 'left'], dtype=object)
         """
         rows, single = self.policy.state.read(contexts)
-        among = read_eligible(eligible, self.policy.arms, len(rows), single=single)
+        arms = self.policy.arms
+        among = read_eligible(eligible, arms, len(rows), single=single, called="eligible")
         found = self.answer(rows, among)
         if decisions is not None:
             given = [decisions] if single else decisions
-            arm = _read_arms("decisions", given, self.policy.arms, len(rows))
+            arm = _read_arms("decisions", given, arms, len(rows))
             if among is not None and not among[np.arange(len(rows)), arm].all():
                 raise ValueError("decisions must be eligible arms where arms are restricted")
             found = found._replace(arm=arm)
@@ -254,7 +256,6 @@ class Watch:
         self.rows += len(rows)
         if self.rows - self._spans.rows >= _TOGETHER:
             self._take_held()
-        arms = self.policy.arms
         return arms[int(found.arm[0])] if single else label_array(arms, found.arm)
 
     def _take_held(self) -> None:
@@ -282,7 +283,9 @@ class Watch:
         noted[:, 0], noted[:, 1] = beyond.any(axis=1), _falls_back(found.status)
         noted[np.arange(len(rows)), len(_PLAIN) + found.arm] = 1.0
         noted[:, self._parts[1] : self._parts[2]] = beyond
-        noted[:, self._parts[2] :] = (rows - self._centre) / self._unit
+        with np.errstate(over="ignore"):
+            moved = (rows - self._centre) / self._unit
+        noted[:, self._parts[2] :] = np.clip(moved, -_FARTHEST, _FARTHEST)
         spans.add(noted, evidence)
         some = np.arange(-before % self._stride, len(rows), self._stride)
         mask = np.ones((len(some), arms), dtype=bool) if among is None else among[some]
@@ -444,6 +447,7 @@ class Watch:
         spans, audited = self._spans, self._audited
         found = {
             "baseline": self._baseline,
+            "edges": self.ranks.edges,
             "counts": self.ranks.counts,
             "waiting": self._waiting,
             "ends": spans.ends,
@@ -511,6 +515,11 @@ class Watch:
             if len(arrays["baseline"]):
                 given["baseline"] = Encoded(arrays["baseline"], policy.state.schema)
             found = cls(policy, **given)
+            edges = arrays.setdefault("edges", found.ranks.edges)  # earlier files have none
+            same = found.ranks.has(edges)
+        if not same:
+            raise ValueError(f"{path} watched a policy with other beliefs about the same data")
+        with files.making_sense_of(path):
             found._restore(header, arrays)
         return found
 

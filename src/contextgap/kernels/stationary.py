@@ -215,9 +215,10 @@ class Gaussian(Stationary):
             other = Gaussian(self._bandwidth_of(numbers))
             exponent = other._exponent_by_product(left[:, :numbers], right[:, :numbers])
             return None if exponent is None else exponent - 0.5 * self._unlike(left, right)
-        scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
-        x, y = (left - centre) / scale, (right - centre) / scale
-        x_squared, y_squared = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinitely far apart is fine
+            scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
+            x, y = (left - centre) / scale, (right - centre) / scale
+            x_squared, y_squared = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
         nearest = 1e4 if left.shape[1] >= _WIDE else 200.0
         if not max(x_squared.max(), y_squared.max()) <= nearest:
             return None
