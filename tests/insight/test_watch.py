@@ -486,6 +486,20 @@ def test_rewards_like_the_logs_give_no_alarm():
     assert alarms <= 8
 
 
+def test_rewards_beyond_the_logs_end_the_intervals_and_not_the_alarm(tmp_path):
+    policy, x = learnt().freeze(), fresh(200, 10)
+    watch = policy.watch()
+    for _ in range(4):
+        audit = watch.audit(x, 10)
+        watch.tell(x[audit.places], audit.arms, [-2.0] * 10, weights=audit.weights)
+    watch.save(tmp_path / "w.cgap")
+    for one in (watch, Watch.load(tmp_path / "w.cgap", policy)):
+        assert one.report().value is one.report().gain is None
+        assert one.report().drift is not None
+        assert "40 audits: value unknown, as rewards are beyond the log's" in str(one)
+        one.tell(x[:1], ["arm 1"], [-2.0])
+
+
 def test_one_reward_is_told_as_one():
     policy = learnt().freeze()
     watch = policy.watch(reward_range=(-3, 3))
@@ -508,14 +522,14 @@ def test_one_reward_is_told_as_one():
         (lambda w: w.audit([[0.0, 0.0]], 0), "k must be at least 1"),
         (lambda w: w.audit([[0.0, 0.0]], costs=[-1.0]), "costs must be positive"),
         (lambda w: w.audit([[0.0, 0.0]], against=1), "against must be True or False"),
-        (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [99.0]), "rewards must lie in reward_range"),
+        (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [99.0]), "in reward_range, -3 to 3, got 99"),
         (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [0.0, 0.0]), "2 rewards"),
         (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [0.0], weights=[9.0]), "those of the audit"),
         (lambda w: w.tell([[0.0, 0.0]], ["x"], [0.0]), "arms must be among"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(call, said):
-    watch = learnt().freeze().watch()
+    watch = learnt().freeze().watch(reward_range=(-3, 3))
     watch.see(fresh(10, 1))
     before = str(watch)
     with pytest.raises((ValueError, TypeError), match=said):

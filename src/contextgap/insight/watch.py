@@ -94,7 +94,8 @@ class Watch:
     baseline
         Contexts that the policy is known to be good for; by default those it was learnt from.
     reward_range
-        The lowest and the highest reward that there can be; by default those of the log.
+        The lowest and the highest reward that there can be, which intervals need; by default
+        those of the log, until a reward beyond them is told.
     seed
         Of audits, and of the numbers that break ties.
 
@@ -153,6 +154,7 @@ class Watch:
         if not len(log):
             raise ValueError("a watch needs a log to compare with, and there are no rewards")
         self._range = _read_range(reward_range, policy)
+        self._declared = reward_range is not None or state.reward_range is not None
         codes = 0 if state.schema.layout is None else state.schema.layout.categories
         arms = policy.arms
         seen = policy.fallback or Fallback.of(arms[0], None, arms, log.contexts, codes)
@@ -480,6 +482,8 @@ class Watch:
             "block": self.block,
             "seed": self._seed,
             "reward_range": list(self._range),
+            "declared": self._declared,
+            "beyond": self._audited.beyond,
             "data": self.policy.provenance.data,
             "audits": self._audited.count,
             "unpaired": self._audited.unpaired,
@@ -539,6 +543,8 @@ class Watch:
         self.ranks.counts, self._waiting = arrays["counts"], arrays["waiting"]
         audited.count = checks.whole("audits", header["audits"], least=0)
         audited.unpaired = bool(header["unpaired"])
+        self._declared = bool(header.get("declared", True))
+        audited.beyond = bool(header.get("beyond", False))
         if header["drift"] is not None:
             audited.drift = int(header["drift"][0]), decode_label(header["drift"][1])
         audited.terms, audited.gains = arrays["terms"].tolist(), arrays["gains"].tolist()
@@ -694,10 +700,10 @@ class Watch:
             weight = checks.finite_vector("weights", [weights] if single else weights)
         sizes = {"rewards": len(told), "weights": len(weight)}
         checks.same_length(contexts=len(rows), **sizes)
-        if len(wrong := told[(told < low) | (told > high)]):
+        beyond = told[(told < low) | (told > high)]
+        if len(beyond) and self._declared:
             raise ValueError(
-                f"rewards must lie in reward_range, {low:g} to {high:g}, got {wrong[0]:g}; pass "
-                "the lowest and the highest that there can be to policy.watch"
+                f"rewards must lie in reward_range, {low:g} to {high:g}, got {beyond[0]:g}"
             )
         if not ((weight > 0) & (weight <= 1 / RANDOM * (1 + 1e-9))).all():
             raise ValueError(f"weights must be those of the audit, got {weight.tolist()}")
@@ -707,6 +713,7 @@ class Watch:
         z = policy.state.rules.sign * (told - expected.mean[own]) / spread
         answered, audited = self.answer(rows).arm, self._audited
         terms = weight * (told - (low + high) / 2)
+        audited.beyond |= len(beyond) > 0
         audited.note_value(rows, places, answered, self._best_single, terms)
         for place, best, error in zip(places.tolist(), answered.tolist(), z.tolist(), strict=True):
             audited.count += 1

@@ -30,6 +30,7 @@ class AuditedRewards:
         self.count = 0
         self.terms: list[float] = []  # of the value
         self.gains: list[float] = []
+        self.beyond = False  # whether a reward was beyond the range
         self.unpaired = False  # whether the best single arm was not measured somewhere
         self.tests = {arm: Wealth(1, _EARLY) for arm in errors}
         self.drift: tuple[int, Label] | None = None
@@ -95,7 +96,7 @@ class AuditedRewards:
 
     def values(self) -> tuple[Interval | None, Interval | None]:
         """Return the policy's value and its gain, with intervals that hold at any time."""
-        if not self.terms:
+        if not self.terms or self.beyond:
             return None, None
         low, high = self.range
         middle, length = (low + high) / 2, (high - low) / RANDOM

@@ -141,7 +141,8 @@ class WatchReport:
     audits
         How many rewards were told.
     value
-        The average reward of the policy, or cost, at the contexts that audits were drawn from.
+        The average reward of the policy, or cost, at the contexts that audits were drawn from; None
+        without audits, and after rewards beyond the log's if no range was given.
     gain
         How much better that is than the log's best single arm; None unless that arm was audited.
     drift
@@ -244,7 +245,8 @@ class WatchReport:
         head = f"{self.rows:,} rows seen, evidence of a shift {self.evidence:.3g}"
         said = [str(self.alarm)] if self.alarm else ["no alarm: contexts are like the log's"]
         if self.audits:
-            said.append(f"{self.audits} audits: value {self.value}")
+            value = self.value or "unknown, as rewards are beyond the log's: pass reward_range"
+            said.append(f"{self.audits} audits: value {value}")
             if self.gain is not None:
                 said.append(f"  gain over the best single arm {self.gain}")
             said.append(str(self.drift) if self.drift else "  no alarm: rewards are like the log's")

@@ -147,6 +147,7 @@ class Audit(Body):
 
     contexts: Contexts = Field(description="Contexts that the policy met recently.")
     k: int = Field(20, description="How many rows to draw.", ge=1, le=10_000)
+    costs: list[float] | None = Field(None, description="What each costs to measure.")
     against: bool = Field(False, description="Whether to measure the best single arm, too.")
 
 

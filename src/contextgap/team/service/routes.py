@@ -232,7 +232,8 @@ async def audit(
     found = await request.hosting.watch(campaign, policy)
 
     def call(watch: Watch) -> dict[str, Any]:
-        drawn = watch.audit(read_json(body.contexts), body.k, against=body.against)
+        contexts = read_json(body.contexts)
+        drawn = watch.audit(contexts, body.k, costs=body.costs, against=body.against)
         arms = _labels_json(drawn.arms)
         return {"places": drawn.places.tolist(), **arms, "weights": drawn.weights.tolist()}
 
