@@ -8,7 +8,7 @@ Smirnov) on every 250 rows, read after each of them. Their false alarms are coun
 streams: at 5 %, corrected for the number of columns and of tests in a stream, and at the level that
 gave as many as the watch's on streams of other logs, at which they are compared. Last, one arm's
 rewards drop, which contexts cannot show: audits as the watch draws them, and as many drawn at
-random.
+random; and how often ``half_life="auto"`` finds that rewards age.
 """
 
 from __future__ import annotations
@@ -229,14 +229,48 @@ def audited(seed: int, directed: bool, drop: float) -> float:
 def print_audits(runs: int) -> None:
     """Print how often audits find that one of eight arms has changed."""
     print(f"\nan arm of eight drops by {DROP}; found within {MOST_AUDITS} audits, of {runs} runs")
-    for name, directed, drop in (
-        ("as the watch draws", True, DROP),
-        ("at random", False, DROP),
-        ("nothing changed", True, 0.0),
+    for name, directed, drop, of in (
+        ("as the watch draws", True, DROP, runs),
+        ("at random", False, DROP, runs),
+        ("nothing changed", True, 0.0, 5 * runs),
     ):
-        found = np.array([audited(seed, directed, drop) for seed in range(100, 100 + runs)])
+        found = np.array([audited(seed, directed, drop) for seed in range(100, 100 + of)])
         often = np.isfinite(found).sum()
-        print(f"{name:>20} {often:>4}/{runs}   median {np.median(found):.0f}", flush=True)
+        print(f"{name:>20} {often:>4}/{of}   median {np.median(found):.0f}", flush=True)
+
+
+def ageing(kind: str, noise: float, seed: int) -> tuple[bool, float, float]:
+    """Return whether a half life is learnt, and the regret at the end without and with it."""
+    rng, rows = np.random.default_rng([3, seed]), 240
+    x, expected = prices(rows, rng)
+    if kind == "contexts in order":
+        order = np.argsort(x[:, 0])
+        x, expected = x[order], expected[order]
+    then, now = prices(1000, rng)
+    if kind in ("a jump", "slowly"):  # each reward becomes another arm's
+        share = np.linspace(0, 1, rows)[:, None]
+        share = share if kind == "slowly" else share >= 0.5
+        expected += share * (np.roll(expected, 1, 1) - expected)
+        now = np.roll(now, 1, 1)
+    tried = rng.integers(4, size=rows)
+    told = expected[np.arange(rows), tried] + noise * rng.standard_normal(rows)
+    plain, aged = (cg.Learner(4, half_life=h, seed=0).fit(x, tried, told) for h in (None, "auto"))
+    regrets = [
+        float((now.max(axis=1) - now[np.arange(1000), each.recommend(then)]).mean())
+        for each in (plain, aged)
+    ]
+    return aged.tuning.chosen == "ageing", regrets[0], regrets[1]
+
+
+def print_ageing(runs: int) -> None:
+    """Print how often a half life is learnt, and what it is worth."""
+    print("\nhalf_life='auto', 240 rewards    learnt   regret without   with")
+    for noise in (0.3, 1.0):
+        for kind in ("nothing changes", "contexts in order", "a jump", "slowly"):
+            found = np.array([ageing(kind, noise, seed) for seed in range(100, 100 + runs)])
+            learnt, (_, without, auto) = int(found[:, 0].sum()), found.mean(axis=0)
+            name, often = f"{kind}, noise {noise}", f"{learnt}/{runs}"
+            print(f"{name:>30} {often:>8} {without:16.3f} {auto:6.3f}", flush=True)
 
 
 def print_time(rounds: int) -> None:
@@ -392,7 +426,7 @@ def main() -> None:
     """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few short streams")
-    parser.add_argument("--only", help="one problem, or audits, time, c or flight")
+    parser.add_argument("--only", help="one problem, or audits, ageing, time, c or flight")
     parser.add_argument("--streams", type=int, help="streams without change for each log")
     given = parser.parse_args()
     logs, streams, rows, shifts = (2, 2, 5000, 1) if given.quick else (10, 20, 100_000, 3)
@@ -409,6 +443,7 @@ def main() -> None:
         print(line(cells), f"  {time.perf_counter() - start:.0f} s", flush=True)
     rest = {
         "audits": (print_audits, 2 if given.quick else 40),
+        "ageing": (print_ageing, 2 if given.quick else 20),
         "time": (print_time, 1 if given.quick else 20),
         "c": (print_c, rows),
         "flight": (print_flight, 1 if given.quick else 20),

@@ -20,7 +20,6 @@ from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.descriptors import synchronized
 from contextgap.base.labels import Label, decode_label, encode_label, label_array
 from contextgap.insight.betting import Ranks, Wealth, uniforms
-from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (
     FEWEST,
     STATISTICS,
@@ -29,7 +28,16 @@ from contextgap.insight.watch_baseline import (
     Scores,
     finite,
 )
-from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, deviations, short
+from contextgap.insight.watch_report import (
+    RANDOM,
+    Alarm,
+    AuditedRewards,
+    Moved,
+    Spans,
+    WatchReport,
+    deviations,
+    short,
+)
 from contextgap.policy import Policy, Status
 from contextgap.policy.answers import expected_regret, own_std
 from contextgap.policy.fallback import Fallback
@@ -140,9 +148,7 @@ class Watch:
         # Of the numbers that break ties: policies should not have their luck in common.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
-        # glibc keeps memory as large as was freed once. Otherwise it would give that of each batch
-        # back to the system, and take it again: up to a quarter of the time.
-        np.empty(2**21)
+        np.empty(2**21)  # so that glibc keeps memory for batches: giving it back takes a tenth
         state = policy.state
         log = state.model.observed
         card = state.card
@@ -337,7 +343,7 @@ class Watch:
             for where, found, evidence in policy.answers(rows, among):
                 columns = np.array(evidence.columns)
                 arm[where], status[where] = columns[found.arm], found.status
-                mean[np.ix_(where, columns)] = evidence.belief.mean
+                mean[where[:, None], columns] = evidence.belief.mean
             return Answered(arm, mean, status)
         everywhere = np.arange(len(rows))
         for places, chooser in policy.chooser.groups(among):
@@ -348,10 +354,10 @@ class Watch:
                 arm[where[block]] = columns[picks]
                 cheap = evidence.means
                 means = evidence.belief.mean if cheap is None else cheap[0]
-                if len(columns) == len(policy.arms):
+                if len(columns) == len(policy.arms):  # in less than half the time
                     mean[where[block]] = means
                 else:
-                    mean[np.ix_(where[block], columns)] = means
+                    mean[where[block][:, None], columns] = means
         return Answered(arm, mean, status)
 
     def _doubts(self, rows: FloatArray, among: Mask | None) -> tuple[FloatArray, FloatArray]:
@@ -698,8 +704,7 @@ class Watch:
         weight = np.ones(len(rows))
         if weights is not None:
             weight = checks.finite_vector("weights", [weights] if single else weights)
-        sizes = {"rewards": len(told), "weights": len(weight)}
-        checks.same_length(contexts=len(rows), **sizes)
+        checks.same_length(contexts=len(rows), rewards=len(told), weights=len(weight))
         beyond = told[(told < low) | (told > high)]
         if len(beyond) and self._declared:
             raise ValueError(
