@@ -285,6 +285,15 @@ def test_a_column_that_moves_slightly_is_found_and_named():
     assert str(watch.alarm).startswith("values of heat have changed since row ")
 
 
+def test_the_logs_own_contexts_are_recognised():
+    policy = learnt(rows=400).freeze()
+    watch = policy.watch()
+    for _ in range(3):
+        watch.see(policy.state.model.observed.contexts)
+    assert watch.alarm.sign == "distance"
+    assert str(watch.alarm).endswith("; watch rows not learnt from")
+
+
 def test_long_names_and_huge_shifts_can_be_read():
     names = [f"magnetometer of the {side} panel, raw" for side in ("left", "right")]
     watch = learnt(columns=names).freeze().watch()
@@ -496,7 +505,7 @@ def test_rewards_beyond_the_logs_end_the_intervals_and_not_the_alarm(tmp_path):
     for one in (watch, Watch.load(tmp_path / "w.cgap", policy)):
         assert one.report().value is one.report().gain is None
         assert one.report().drift is not None
-        assert "40 audits: value unknown, as rewards are beyond the log's" in str(one)
+        assert "40 audits: value unknown: rewards are beyond the log's" in str(one)
         one.tell(x[:1], ["arm 1"], [-2.0])
 
 

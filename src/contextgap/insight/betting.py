@@ -31,9 +31,7 @@ BETS = 4
 _LEVELS = np.array([2, 16, 40, 64, 88, 112, 126]) / 128
 _CHUNK = 1000  # rows whose bets are multiplied at once; the least of them, 0.5^1000, is a number
 _STEPS = 8  # rows that are accumulated one after the other, in all parts of a chunk at once
-_SMALLEST = (
-    1e-5  # p-value; bets on smaller ones pay what they pay here, which loses nothing but luck
-)
+_SMALLEST = 1e-5  # p-value; bets pay the same on smaller ones, which loses nothing but luck
 _RICHEST = 1e30  # wealth beyond which nothing more is won; C's floats hold it
 
 
@@ -101,7 +99,7 @@ class Ranks:
     def p_values(self, scores: FloatArray, ties: FloatArray) -> FloatArray:
         """Return the p-values of new scores, which count from then on."""
         bins = self._bins(scores)
-        # How many of these scores, up to each row and with it, are in a bin or above it.
+        # How many of these scores, up to each row, are in a bin or above it; then, how many before.
         now = np.zeros((len(bins), BINS + 1, len(scores)), dtype=np.int32)
         now[:, :-1] = bins[:, None] >= np.arange(BINS, dtype=np.int8)[:, None]
         np.cumsum(now, axis=-1, out=now)
@@ -110,7 +108,6 @@ class Ranks:
         larger = now.take(own + len(scores))
         equal = now.take(own)
         equal -= larger
-        # And how many of those before.
         own = series * BINS + bins
         above = self.counts[:, ::-1].cumsum(axis=-1)[:, ::-1] - self.counts
         found = ties.T * (equal + self.counts.take(own))
@@ -163,6 +160,7 @@ class Wealth:
         found = [self._bet(each) for each in np.split(p, ends) if len(each)]
         return np.concatenate([np.empty(0), *found])
 
+    @np.errstate(over="ignore")
     def _bet(self, p: FloatArray) -> FloatArray:
         """Take in some p-values: whole chunks, or a few whole steps, or less than one."""
         # Arrays have the shape (steps, statistics, BETS, parts). Accumulating over few steps in all
@@ -181,10 +179,9 @@ class Wealth:
         wealth, gain, since = self.won, self.gain, self.since
         for first in range(0, start.shape[-1], parts):
             part = slice(first, first + parts)
-            with np.errstate(over="ignore"):
-                so_far = np.multiply.accumulate(growth[-1, ..., part], axis=-1)
-                added = np.add.accumulate(won[-1, ..., part] / so_far, axis=-1)
-                end = so_far * (wealth[..., None] + added)
+            so_far = np.multiply.accumulate(growth[-1, ..., part], axis=-1)
+            added = np.add.accumulate(won[-1, ..., part] / so_far, axis=-1)
+            end = so_far * (wealth[..., None] + added)
             start[..., first], start[..., first + 1 : part.stop] = wealth, end[..., :-1]
             wealth = np.minimum(end[..., -1], _RICHEST)
             # A bet begun at the lowest point so far has gained most, as in CUSUM.
@@ -194,12 +191,9 @@ class Wealth:
             lowest = gain * least[..., part].min(axis=-1)
             last = self.rows + steps * (first + place + 1) - within.argmin(axis=0)
             since = np.where(lowest <= 1.0, last, since)
-            with np.errstate(over="ignore"):
-                gain = gain * so_far[..., -1] / np.minimum(lowest, 1.0)
-            gain = np.minimum(gain, _RICHEST)
-        with np.errstate(over="ignore"):
-            growth *= start
-            won += growth
+            gain = np.minimum(gain * so_far[..., -1] / np.minimum(lowest, 1.0), _RICHEST)
+        growth *= start
+        won += growth
         best = won.sum(axis=2).max(axis=1).T.ravel()
         totals = np.minimum(best + 0.5 * self.early / (t + self.early) / len(self.won), _RICHEST)
         reached = totals >= self.level

@@ -50,7 +50,7 @@ _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
 _EARLY = 1000.0  # rows after which a change counts as late
 _CANDIDATES = 1000  # rows that audits are drawn from, at most
-_FARTHEST = 1e300  # standard deviations of a column: sums over a hundred million rows are finite
+_FARTHEST = 1e300  # standard deviations, whose sums are finite
 _PLAIN = ("outside", "fallback", "scored", "regret", "bound")  # sums of one column each
 
 
@@ -145,7 +145,7 @@ class Watch:
         self.block = checks.whole("block", block, least=1)
         self._seed = checks.whole("seed", seed, least=0)
         self._rng = np.random.default_rng(self._seed)
-        # Of the numbers that break ties: policies should not have their luck in common.
+        # Of the numbers that break ties; policies should not share their luck.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
         np.empty(2**21)  # so that glibc keeps memory for batches: giving it back takes a tenth
@@ -520,7 +520,7 @@ class Watch:
         if header.get("data") != policy.provenance.data:
             raise ValueError(f"{path} watched a policy that was learnt from other data")
         with files.making_sense_of(path):
-            names = ("failure_probability", "block", "seed", "reward_range")
+            names = "failure_probability", "block", "seed", "reward_range"
             given: dict[str, Any] = {name: header[name] for name in names}
             if len(arrays["baseline"]):
                 given["baseline"] = Encoded(arrays["baseline"], policy.state.schema)
@@ -608,6 +608,9 @@ class Watch:
         if most.outside > 0.02 + 2 * self._log["outside"]:
             said = f"is outside what was seen in {100 * most.outside:.0f} % of rows {when}"
             return Alarm(row, since, sign, f"{most.column} {said}; explore there")
+        if sign == "distance" and self.wealth.won[statistic].argmax() % 2:  # they have fallen
+            said = "contexts are nearer to the log's than these are to each other"
+            return Alarm(row, since, sign, f"{said} {when}; watch rows not learnt from")
         most = max(moved, key=lambda each: abs(each.by))
         said = f"{changed} have changed {when}; {most.column} moved most"
         by = f"by {deviations(most.by)} standard deviations"
@@ -652,7 +655,7 @@ class Watch:
         checks.same_length(contexts=len(rows), costs=len(price))
         if not (price > 0).all():
             raise ValueError(f"costs must be positive, got {price.min():g}")
-        among = self._rng.permutation(len(rows))[:_CANDIDATES]  # whose doubts are computed
+        among = self._rng.permutation(len(rows))[:_CANDIDATES]
         rows, price = rows[among], price[among]
         arm = self.answer(rows).arm
         regret = finite(self.policy.expected_regret(Encoded(rows, self.policy.state.schema)))

@@ -249,7 +249,7 @@ class WatchReport:
         head = f"{self.rows:,} rows seen, evidence of a shift {self.evidence:.3g}"
         said = [str(self.alarm)] if self.alarm else ["no alarm: contexts are like the log's"]
         if self.audits:
-            value = self.value or "unknown, as rewards are beyond the log's: pass reward_range"
+            value = self.value or "unknown: rewards are beyond the log's; pass reward_range"
             said.append(f"{self.audits} audits: value {value}")
             if self.gain is not None:
                 said.append(f"  gain over the best single arm {self.gain}")
