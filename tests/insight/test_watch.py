@@ -314,6 +314,27 @@ def test_rows_beyond_all_numbers_are_counted_and_reported():
     assert json.loads(json.dumps(watch.report().describe(), allow_nan=False))["rows"] == 7000
 
 
+def test_what_could_not_be_scored_is_held(monkeypatch):
+    policy, x = learnt().freeze(), fresh(20_000, 6)
+    watch, scores = policy.watch(), type(policy.watch().scores)
+    calls, at = [], scores.at
+
+    def fails_once(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise MemoryError
+        return at(*given)
+
+    monkeypatch.setattr(scores, "at", fails_once)
+    with pytest.raises(MemoryError):
+        watch.see(x)
+    monkeypatch.undo()
+    other = policy.watch()
+    other.see(x)
+    assert str(watch) == str(other)
+    assert watch.evidence == pytest.approx(other.evidence)
+
+
 def test_shares_over_time_add_up_whatever_is_merged():
     watch = learnt().freeze().watch()
     x = fresh(1000, 6) * 1.5

@@ -50,7 +50,6 @@ _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 16  # expected regrets and certificates take long: of one row of so many, or of more
 _EARLY = 1000.0  # rows after which a change counts as late
 _CANDIDATES = 1000  # rows that audits are drawn from, at most
-_FARTHEST = 1e300  # standard deviations, whose sums are finite
 _PLAIN = ("outside", "fallback", "scored", "regret", "bound")  # sums of one column each
 
 
@@ -148,7 +147,7 @@ class Watch:
         # Of the numbers that break ties; policies should not share their luck.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
-        np.empty(2**21)  # so that glibc keeps memory for batches: giving it back takes a tenth
+        np.empty(2**21)  # once this is freed, glibc keeps the memory of batches
         state = policy.state
         log = state.model.observed
         card = state.card
@@ -161,9 +160,9 @@ class Watch:
             raise ValueError("a watch needs a log to compare with, and there are no rewards")
         self._range = _read_range(reward_range, policy)
         self._declared = reward_range is not None or state.reward_range is not None
-        codes = 0 if state.schema.layout is None else state.schema.layout.categories
+        self._codes = 0 if state.schema.layout is None else state.schema.layout.categories
         arms = policy.arms
-        seen = policy.fallback or Fallback.of(arms[0], None, arms, log.contexts, codes)
+        seen = policy.fallback or Fallback.of(arms[0], None, arms, log.contexts, self._codes)
         self._limits = np.array([seen.low, seen.high])
         left = LeftOut.of(policy)
         if baseline is None:
@@ -196,7 +195,7 @@ class Watch:
         self.rows = 0
         self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
         self._waiting = np.empty((0, self.scores.size))
-        # Rows whose regret in doubt is computed when somebody asks, one of each span of time.
+        # Rows, one of each span, whose regret is computed when somebody asks.
         self._unscored = np.empty(0, dtype=np.intp), rows[:0], np.empty((0, len(arms)), dtype=bool)
         self._audited = AuditedRewards(
             left.residuals(policy),
@@ -268,7 +267,7 @@ class Watch:
 
     def _take_held(self) -> None:
         """Score rows that were held back: many at once take hardly longer than one."""
-        held, self._held = self._held, []
+        held = self._held
         if not held:
             return
         rows = np.concatenate([each for each, _, _ in held])
@@ -278,10 +277,16 @@ class Watch:
             every = np.ones(len(self.policy.arms), dtype=bool)
             masks = [np.tile(every, (len(x), 1)) if mask is None else mask for x, _, mask in held]
             among = np.concatenate(masks)
+        parts = []
         for first in range(0, len(rows), _TOGETHER):
             part = slice(first, first + _TOGETHER)
             answered = Answered(found.arm[part], found.mean[part], found.status[part])
-            self._take(rows[part], answered, None if among is None else among[part])
+            parts.append((rows[part], answered, None if among is None else among[part]))
+        while parts:  # what fails stays held
+            self._held = parts
+            self._take(*parts[0])
+            parts = parts[1:]
+        self._held = []
 
     def _take(self, rows: FloatArray, found: Answered, among: Mask | None) -> None:
         spans, arms, before = self._spans, len(self.policy.arms), self._spans.rows
@@ -293,7 +298,7 @@ class Watch:
         noted[:, self._parts[1] : self._parts[2]] = beyond
         with np.errstate(over="ignore"):
             moved = (rows - self._centre) / self._unit
-        noted[:, self._parts[2] :] = np.clip(moved, -_FARTHEST, _FARTHEST)
+        noted[:, self._parts[2] :] = np.clip(moved, -1e300, 1e300)  # their sums are finite
         spans.add(noted, evidence)
         some = np.arange(-before % self._stride, len(rows), self._stride)
         mask = np.ones((len(some), arms), dtype=bool) if among is None else among[some]
@@ -557,10 +562,8 @@ class Watch:
         audited.errors = dict(zip(audited.errors, map(arrays.__getitem__, errors), strict=True))
         for i, each in enumerate(self._wealths()):
             rows, alarm = header["wealth"][i]
-            each.rows, each.alarm = (
-                int(rows),
-                alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2])),
-            )
+            each.rows = int(rows)
+            each.alarm = alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2]))
             each.won, each.gain, each.since = arrays[f"bets_{i}"]
 
     def __str__(self) -> str:
@@ -580,8 +583,7 @@ class Watch:
         schema, found = self.policy.state.schema, []
         part = self._spans.sums[first:].sum(axis=0) / self._spans.lengths[first:].sum()
         _, _, beyond, moved = np.split(part, self._parts)
-        codes = 0 if schema.layout is None else schema.layout.categories
-        plain = len(moved) - codes  # codes of levels come last, and have no average
+        plain = len(moved) - self._codes  # codes of levels come last, and have no average
         for name, numbers in schema.parts().items():
             shifts = [float(moved[i]) for i in numbers if i < plain]
             outside = max(float(beyond[i]) for i in numbers)
