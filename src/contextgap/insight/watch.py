@@ -266,7 +266,7 @@ class Watch:
         return arms[int(found.arm[0])] if single else label_array(arms, found.arm)
 
     def _take_held(self) -> None:
-        """Score rows that were held back: many at once take hardly longer than one."""
+        """Score rows that were held back: many at once."""
         held = self._held
         if not held:
             return
