@@ -4,9 +4,11 @@ Six problems, each with several logs of rewards of arms tried at random. Without
 rows from where the log came from. With change, from row 10,000 on: a sensor that ages adds a bias
 to half of the columns as reported, or rows from one side of the data become more frequent; as much
 of it as doubles the policy's regret. Beside it, two-sample tests of every column (Kolmogorov and
-Smirnov) on every 250 rows, corrected for the number of columns and of tests in a deployment of
-100,000 rows. Last, one arm's rewards drop, which contexts cannot show: audits as the watch draws
-them, and as many drawn at random.
+Smirnov) on every 250 rows, read after each of them. Their false alarms are counted on the same
+streams: at 5 %, corrected for the number of columns and of tests in a stream, and at the level that
+gave as many as the watch's on streams of other logs, at which they are compared. Last, one arm's
+rewards drop, which contexts cannot show: audits as the watch draws them, and as many drawn at
+random; and how often ``half_life="auto"`` finds that rewards age.
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import ks_2samp
+from scipy.stats import kstwo
 from timing import medians
 
 import contextgap as cg
@@ -35,7 +37,8 @@ from contextgap.studies.problems import spacecraft as constants
 
 FALSE, CHANGE, WINDOW = 0.05, 10_000, 250
 DROP, MOST_AUDITS = 0.75, 60  # of 40 runs with seeds 0 to 39, audits at random found it in 21
-WIDTHS = (14, 8, 8, 8, 7, 7, 8, 7, 7)
+SHIFT = ("shift", "watch", "tests")
+WIDTHS = (14, 8, 8, 9, 10, 8, 8, 7, 7, 8, 7, 7)
 Rows = tuple[np.ndarray, np.ndarray]  # contexts, and expected rewards of every arm
 
 
@@ -166,17 +169,34 @@ def _doubling(at: Callable[[float], Pool], usual: float) -> tuple[float, Pool]:
     return high, at(high)
 
 
-def two_sample(log: np.ndarray, stream: np.ndarray, rows: int) -> int | None:
-    """Return the row at which a column's test rejects, corrected for a deployment of so many."""
+Shares = tuple[np.ndarray, np.ndarray]  # of the log below each value, and up to it
+
+
+def shares(log: np.ndarray, x: np.ndarray) -> Shares:
+    """Return where rows lie among those of the log, column by column."""
+    ordered = np.sort(log, axis=0)
+    low, high = (
+        np.stack([np.searchsorted(*each, side) for each in zip(ordered.T, x.T, strict=True)])
+        for side in ("left", "right")
+    )
+    return low.T / len(log), high.T / len(log)
+
+
+def largest(found: Shares, rows: np.ndarray) -> np.ndarray:
+    """Return the largest statistic of Kolmogorov and Smirnov of all columns, of each window."""
+    low, high = (
+        np.sort(np.float32(each[rows]).reshape(len(rows) // WINDOW, WINDOW, -1), axis=1)
+        for each in found
+    )
+    steps = np.arange(1, WINDOW + 1)[:, None] / WINDOW
+    above, below = steps - high, low - (steps - 1 / WINDOW)
+    return np.maximum(above, below).max(axis=(1, 2))
+
+
+def limit(log: np.ndarray, rows: int) -> float:
+    """Return the statistic that tests at 5 %, corrected for columns and windows, must exceed."""
     level = FALSE / (log.shape[1] * rows / WINDOW)
-    for end in range(WINDOW, len(stream) + 1, WINDOW):
-        part = stream[end - WINDOW : end]
-        if (
-            min(ks_2samp(a, b, method="asymp").pvalue for a, b in zip(log.T, part.T, strict=True))
-            < level
-        ):
-            return end
-    return None
+    return float(kstwo.isf(level, round(len(log) * WINDOW / (len(log) + WINDOW))))
 
 
 def offers(n: int, rng: np.random.Generator) -> Rows:
@@ -209,19 +229,53 @@ def audited(seed: int, directed: bool, drop: float) -> float:
 def print_audits(runs: int) -> None:
     """Print how often audits find that one of eight arms has changed."""
     print(f"\nan arm of eight drops by {DROP}; found within {MOST_AUDITS} audits, of {runs} runs")
-    for name, directed, drop in (
-        ("as the watch draws", True, DROP),
-        ("at random", False, DROP),
-        ("nothing changed", True, 0.0),
+    for name, directed, drop, of in (
+        ("as the watch draws", True, DROP, runs),
+        ("at random", False, DROP, runs),
+        ("nothing changed", True, 0.0, 5 * runs),
     ):
-        found = np.array([audited(seed, directed, drop) for seed in range(100, 100 + runs)])
+        found = np.array([audited(seed, directed, drop) for seed in range(100, 100 + of)])
         often = np.isfinite(found).sum()
-        print(f"{name:>20} {often:>4}/{runs}   median {np.median(found):.0f}", flush=True)
+        print(f"{name:>20} {often:>4}/{of}   median {np.median(found):.0f}", flush=True)
+
+
+def ageing(kind: str, noise: float, seed: int) -> tuple[bool, float, float]:
+    """Return whether a half life is learnt, and the regret at the end without and with it."""
+    rng, rows = np.random.default_rng([3, seed]), 240
+    x, expected = prices(rows, rng)
+    if kind == "contexts in order":
+        order = np.argsort(x[:, 0])
+        x, expected = x[order], expected[order]
+    then, now = prices(1000, rng)
+    if kind in ("a jump", "slowly"):  # each reward becomes another arm's
+        share = np.linspace(0, 1, rows)[:, None]
+        share = share if kind == "slowly" else share >= 0.5
+        expected += share * (np.roll(expected, 1, 1) - expected)
+        now = np.roll(now, 1, 1)
+    tried = rng.integers(4, size=rows)
+    told = expected[np.arange(rows), tried] + noise * rng.standard_normal(rows)
+    plain, aged = (cg.Learner(4, half_life=h, seed=0).fit(x, tried, told) for h in (None, "auto"))
+    regrets = [
+        float((now.max(axis=1) - now[np.arange(1000), each.recommend(then)]).mean())
+        for each in (plain, aged)
+    ]
+    return aged.tuning.chosen == "ageing", regrets[0], regrets[1]
+
+
+def print_ageing(runs: int) -> None:
+    """Print how often a half life is learnt, and what it is worth."""
+    print("\nhalf_life='auto', 240 rewards    learnt   regret without   with")
+    for noise in (0.3, 1.0):
+        for kind in ("nothing changes", "contexts in order", "a jump", "slowly"):
+            found = np.array([ageing(kind, noise, seed) for seed in range(100, 100 + runs)])
+            learnt, (_, without, auto) = int(found[:, 0].sum()), found.mean(axis=0)
+            name, often = f"{kind}, noise {noise}", f"{learnt}/{runs}"
+            print(f"{name:>30} {often:>8} {without:16.3f} {auto:6.3f}", flush=True)
 
 
 def print_time(rounds: int) -> None:
     """Print what watching takes beside recommending."""
-    print("\ntime of see, of recommend's:   100 rows one by one   1000 at once")
+    print("\ntime of see, of recommend's:   100 one by one   alarm read each time   1000 at once")
     for problem in PROBLEMS:
         policy = problem.policy(100)
         watch, x = policy.watch(), problem.draw(1000, np.random.default_rng(0))[0]
@@ -229,14 +283,19 @@ def print_time(rounds: int) -> None:
             rounds,
             recommend=partial(one_by_one, policy.recommend, x[:100]),
             see=partial(one_by_one, watch.see, x[:100], watch),
+            read=partial(one_by_one, partial(see_and_read, watch), x[:100]),
         )
         many = medians(
             rounds,
             recommend=partial(one_by_one, policy.recommend, [x] * 6),
             see=partial(one_by_one, watch.see, [x] * 6, watch),
         )
-        ratios = [each["see"] / each["recommend"] for each in (one, many)]
-        print(f"{problem.name:>28} {ratios[0]:22.2f} {ratios[1]:14.2f}", flush=True)
+        ratios = [one["see"] / one["recommend"], one["read"] / one["recommend"]]
+        ratios.append(many["see"] / many["recommend"])
+        cells = " ".join(
+            f"{each:{size}.2f}" for each, size in zip(ratios, (16, 22, 14), strict=True)
+        )
+        print(f"{problem.name:>28} {cells}", flush=True)
 
 
 def one_by_one(call: Callable[[Any], Any], parts: Iterable[Any], watch: Watch | None = None) -> Any:
@@ -244,6 +303,12 @@ def one_by_one(call: Callable[[Any], Any], parts: Iterable[Any], watch: Watch | 
     for each in parts:
         call(each)
     return watch and watch.evidence
+
+
+def see_and_read(watch: Watch, row: np.ndarray) -> None:
+    """See one row, and read the alarm."""
+    watch.see(row)
+    _ = watch.alarm
 
 
 def print_c(rows: int) -> None:
@@ -282,36 +347,74 @@ def print_flight(logs: int) -> None:
         print(f"   block of {block:4} rows {false:>4}/{logs}", flush=True)
 
 
-def study(
-    problem: Problem, logs: int, streams: int, rows: int, shifts: int
-) -> Iterator[dict[str, Any]]:
-    """Yield what happened with each log."""
+@dataclass
+class Unchanged:
+    """A policy, and what happened on streams without change."""
+
+    watch: Watch
+    log: np.ndarray
+    x: np.ndarray
+    expected: np.ndarray
+    pool: Pool
+    rng: np.random.Generator
+    alarms: int  # of the watch, on so many streams
+    tests: np.ndarray  # the largest statistic of two-sample tests, on each stream
+
+
+def unchanged(problem: Problem, seed: int, streams: int, rows: int) -> Unchanged:
+    """Watch streams from where the log came from."""
+    policy = problem.policy(seed)
+    watch, log = policy.watch(FALSE), policy.state.model.observed.contexts
+    rng = np.random.default_rng([2, seed])
+    x, expected = problem.draw(20_000, rng)
+    pool, lying = pooled(watch, x, expected), shares(log, x)
+    drawn = [rng.integers(len(x), size=rows) for _ in range(streams)]
+    alarms = sum(alarm_of(watch, pool.scores[each], int(each.sum())) is not None for each in drawn)
+    tests = np.array([largest(lying, each).max() for each in drawn])
+    return Unchanged(watch, log, x, expected, pool, rng, alarms, tests)
+
+
+def calm(*given: Any) -> tuple[int, np.ndarray]:
+    """Return what is counted on streams without change."""
+    found = unchanged(*given)
+    return found.alarms, found.tests
+
+
+def delays(one: Unchanged, change: Callable[..., Any], seed: int, at: float) -> list[float]:
+    """Return after how many rows the watch and the tests find a shift, and how large it is."""
+    some, usual, rng = slice(0, 4000), one.pool.regret.mean(), one.rng
+    amount, after = change(one.watch, one.x[some], one.expected[some], usual, seed)
+    before = rng.integers(len(one.x), size=CHANGE)
+    then = rng.integers(len(after.x), size=5000)
+    stream = np.concatenate([one.pool.scores[before], after.scores[then]])
+    alarm = alarm_of(one.watch, stream, int(before.sum()))
+    found = np.flatnonzero(largest(shares(one.log, after.x), then) > at)
+    return [
+        amount,
+        np.inf if alarm is None else float(alarm - CHANGE),
+        WINDOW * (found[0] + 1.0) if len(found) else np.inf,
+    ]
+
+
+def study(problem: Problem, logs: int, streams: int, rows: int, shifts: int) -> list[str]:
+    """Return what happened with all logs of a problem, as cells of a table."""
+    # At which tests have as many false alarms as the watch, on streams of four times as many logs.
+    others = [calm(problem, seed, streams, rows) for seed in range(1000, 1000 + 4 * logs)]
+    statistics = np.sort(np.concatenate([tests for _, tests in others]))[::-1]
+    often = min(sum(alarms for alarms, _ in others), len(statistics) - 1)
+    at = float(statistics[often])
+    false, regrets, shifted = np.zeros(3, dtype=int), [], []
     for seed in range(100, 100 + logs):
-        policy = problem.policy(seed)
-        watch = policy.watch(FALSE)
-        rng = np.random.default_rng([2, seed])
-        x, expected = problem.draw(20_000, rng)
-        pool = pooled(watch, x, expected)
-        drawn = (rng.integers(len(x), size=rows) for _ in range(streams))
-        alarms = [alarm_of(watch, pool.scores[each], int(each.sum())) for each in drawn]
-        found: dict[str, Any] = {"false": alarms, "regret": pool.regret.mean()}
-        log = policy.state.model.observed.contexts
-        for kind, change in (("aged", aged), ("tilted", tilted)):
-            delays, others, amounts = [], [], []
-            for again in range(shifts):
-                some = slice(0, 4000)
-                amount, after = change(
-                    watch, x[some], expected[some], pool.regret.mean(), 1000 * seed + again
-                )
-                before = rng.integers(len(x), size=CHANGE)
-                then = rng.integers(len(after.x), size=5000)
-                stream = np.concatenate([pool.scores[before], after.scores[then]])
-                alarm = alarm_of(watch, stream, int(before.sum()))
-                delays.append(_delay(None if alarm is None else alarm - CHANGE))
-                others.append(_delay(two_sample(log, after.x[then], 100_000)))
-                amounts.append(amount)
-            found[kind] = delays, others, amounts
-        yield found
+        one = unchanged(problem, seed, streams, rows)
+        false += one.alarms, (one.tests > limit(one.log, rows)).sum(), (one.tests > at).sum()
+        regrets.append(one.pool.regret.mean())
+        for kind in (aged, tilted):
+            shifted += [delays(one, kind, 1000 * seed + i, at) for i in range(shifts)]
+    table = np.array(shifted).reshape(logs, 2, shifts, 3)
+    medians_of = [f"{each:.3g}" for each in np.median(table, axis=(0, 2)).ravel()]
+    counts = [f"{each}/{logs * streams}" for each in false]
+    counts.insert(2, f"{often}/{len(statistics)}")
+    return [problem.name, f"{np.mean(regrets):.3g}", *counts, *medians_of]
 
 
 def line(cells: list[str]) -> str:
@@ -319,15 +422,11 @@ def line(cells: list[str]) -> str:
     return " ".join(f"{cell:>{size}}" for cell, size in zip(cells, WIDTHS, strict=True))
 
 
-def _delay(rows: int | None) -> float:
-    return np.inf if rows is None else float(rows)
-
-
 def main() -> None:
     """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few short streams")
-    parser.add_argument("--only", help="one problem, or audits, time, c or flight")
+    parser.add_argument("--only", help="one problem, or audits, ageing, time, c or flight")
     parser.add_argument("--streams", type=int, help="streams without change for each log")
     given = parser.parse_args()
     logs, streams, rows, shifts = (2, 2, 5000, 1) if given.quick else (10, 20, 100_000, 3)
@@ -335,20 +434,17 @@ def main() -> None:
     wanted = [each for each in PROBLEMS if given.only in (None, each.name)]
     if wanted:
         print(f"{logs * streams} streams of {rows} rows; shift at row {CHANGE}: rows until found")
-        print(line(["problem", "regret", "false", *2 * ["shift", "watch", "tests"]]))
+        print(line([*" " * 2, "false", "false:", "both, on", "false:", *" " * 6]).rstrip())
+        heads = ["problem", "regret", "watch", "tests 5 %", "other logs", "tests", *2 * SHIFT]
+        print(line(heads))
     for problem in wanted:
         start = time.perf_counter()
-        found = list(study(problem, logs, streams, rows, shifts))
-        false = sum(each is not None for one in found for each in one["false"])
-        regret = np.mean([one["regret"] for one in found])
-        cells = [problem.name, f"{regret:.3g}", f"{false}/{logs * streams}"]
-        for kind in ("aged", "tilted"):
-            parts = [np.concatenate([one[kind][i] for one in found]) for i in (2, 0, 1)]
-            cells += [f"{np.median(part):.3g}" for part in parts]
+        cells = study(problem, logs, streams, rows, shifts)
         print(line(cells), f"  {time.perf_counter() - start:.0f} s", flush=True)
     rest = {
         "audits": (print_audits, 2 if given.quick else 40),
-        "time": (print_time, 1 if given.quick else 10),
+        "ageing": (print_ageing, 2 if given.quick else 20),
+        "time": (print_time, 1 if given.quick else 20),
         "c": (print_c, rows),
         "flight": (print_flight, 1 if given.quick else 20),
     }

@@ -1,5 +1,6 @@
 """Watches over deployed policies: false alarms, what is found, audits, and what is said."""
 
+import json
 import math
 
 import numpy as np
@@ -117,6 +118,27 @@ def test_wealth_is_that_of_all_bets_whatever_the_batches(parts):
     assert wealth.total == pytest.approx(totals[-1])
     assert wealth.alarm[0] == alarm
     assert 90 <= wealth.alarm[1] <= alarm
+
+
+def test_wealth_of_thousands_of_rows_is_that_of_one_row_at_a_time():
+    p = np.random.default_rng(4).random((4321, 2))
+    p[3000:] **= 1.25
+    whole, one = Wealth(2, 1000.0, 20.0), Wealth(2, 1000.0, 20.0)
+    together = whole.bet(p)
+    assert together == pytest.approx(np.concatenate([one.bet(row[None]) for row in p]))
+    assert whole.bets == pytest.approx(one.bets)
+    assert whole.alarm == one.alarm is not None
+
+
+@pytest.mark.parametrize("p", [1e-12, 1 - 1e-12])
+def test_wealth_of_the_most_extreme_rows_is_a_number(p):
+    stream = np.concatenate([np.full((1990, 1), 1 - p), np.full((1990, 1), p)])
+    wealth = Wealth(1, 1000.0, 20.0)
+    totals = wealth.bet(stream)
+    assert np.isfinite(totals).all()
+    assert totals.min() > 0
+    assert totals.max() == 1e30
+    assert np.isfinite(wealth.bets).all()
 
 
 def test_the_best_bet_began_at_the_lowest_point():
@@ -263,6 +285,15 @@ def test_a_column_that_moves_slightly_is_found_and_named():
     assert str(watch.alarm).startswith("values of heat have changed since row ")
 
 
+def test_the_logs_own_contexts_are_recognised():
+    policy = learnt(rows=400).freeze()
+    watch = policy.watch()
+    for _ in range(3):
+        watch.see(policy.state.model.observed.contexts)
+    assert watch.alarm.sign == "distance"
+    assert str(watch.alarm).endswith("; watch rows not learnt from")
+
+
 def test_long_names_and_huge_shifts_can_be_read():
     names = [f"magnetometer of the {side} panel, raw" for side in ("left", "right")]
     watch = learnt(columns=names).freeze().watch()
@@ -273,6 +304,35 @@ def test_long_names_and_huge_shifts_can_be_read():
     report = watch.report()
     assert report.moved[0].column == names[1]
     assert abs(report.moved[0].by) > 1e200
+
+
+def test_rows_beyond_all_numbers_are_counted_and_reported():
+    watch = learnt().freeze().watch()
+    watch.see(np.full((7000, 2), -1.7e308))
+    assert watch.alarm.row < 30
+    assert watch.report().outside[0] == 1
+    assert json.loads(json.dumps(watch.report().describe(), allow_nan=False))["rows"] == 7000
+
+
+def test_what_could_not_be_scored_is_held(monkeypatch):
+    policy, x = learnt().freeze(), fresh(20_000, 6)
+    watch, scores = policy.watch(), type(policy.watch().scores)
+    calls, at = [], scores.at
+
+    def fails_once(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise MemoryError
+        return at(*given)
+
+    monkeypatch.setattr(scores, "at", fails_once)
+    with pytest.raises(MemoryError):
+        watch.see(x)
+    monkeypatch.undo()
+    other = policy.watch()
+    other.see(x)
+    assert str(watch) == str(other)
+    assert watch.evidence == pytest.approx(other.evidence)
 
 
 def test_shares_over_time_add_up_whatever_is_merged():
@@ -456,6 +516,20 @@ def test_rewards_like_the_logs_give_no_alarm():
     assert alarms <= 8
 
 
+def test_rewards_beyond_the_logs_end_the_intervals_and_not_the_alarm(tmp_path):
+    policy, x = learnt().freeze(), fresh(200, 10)
+    watch = policy.watch()
+    for _ in range(4):
+        audit = watch.audit(x, 10)
+        watch.tell(x[audit.places], audit.arms, [-2.0] * 10, weights=audit.weights)
+    watch.save(tmp_path / "w.cgap")
+    for one in (watch, Watch.load(tmp_path / "w.cgap", policy)):
+        assert one.report().value is one.report().gain is None
+        assert one.report().drift is not None
+        assert "40 audits: value unknown: rewards are beyond the log's" in str(one)
+        one.tell(x[:1], ["arm 1"], [-2.0])
+
+
 def test_one_reward_is_told_as_one():
     policy = learnt().freeze()
     watch = policy.watch(reward_range=(-3, 3))
@@ -472,18 +546,20 @@ def test_one_reward_is_told_as_one():
         (lambda w: w.see([[0.0, 0.0]], decisions="arm 1"), "must be a sequence of arms"),
         (lambda w: w.see([[0.0, 0.0]], decisions=[["arm 1"]]), "decisions must be among"),
         (lambda w: w.see([0, 0], decisions="arm 1", eligible=["arm 2"]), "must be eligible arms"),
+        (lambda w: w.see([[0.0, 0.0]], eligible=["x"]), "eligible must be among"),
+        (lambda w: w.see([[0.0, 0.0], [math.nan, 0.0]]), "contexts must be finite"),
         (lambda w: w.audit([0.0, 0.0]), "many contexts"),
         (lambda w: w.audit([[0.0, 0.0]], 0), "k must be at least 1"),
         (lambda w: w.audit([[0.0, 0.0]], costs=[-1.0]), "costs must be positive"),
         (lambda w: w.audit([[0.0, 0.0]], against=1), "against must be True or False"),
-        (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [99.0]), "rewards must lie in reward_range"),
+        (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [99.0]), "in reward_range, -3 to 3, got 99"),
         (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [0.0, 0.0]), "2 rewards"),
         (lambda w: w.tell([[0.0, 0.0]], ["arm 1"], [0.0], weights=[9.0]), "those of the audit"),
         (lambda w: w.tell([[0.0, 0.0]], ["x"], [0.0]), "arms must be among"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(call, said):
-    watch = learnt().freeze().watch()
+    watch = learnt().freeze().watch(reward_range=(-3, 3))
     watch.see(fresh(10, 1))
     before = str(watch)
     with pytest.raises((ValueError, TypeError), match=said):
@@ -559,6 +635,9 @@ def test_a_watch_of_another_policy_or_a_damaged_one_is_refused(tmp_path):
     watch.save(tmp_path / "w.cgap")
     with pytest.raises(ValueError, match="learnt from other data"):
         Watch.load(tmp_path / "w.cgap", learnt(seed=1).freeze())
+    for other in ({"kernel": cg.Gaussian(0.5)}, {"ridge": 0.1}):
+        with pytest.raises(ValueError, match="other beliefs about the same data"):
+            Watch.load(tmp_path / "w.cgap", learnt(**other).freeze())
     with pytest.raises(ValueError, match="holds a watch, not a policy"):
         cg.Policy.load(tmp_path / "w.cgap")
     watch.ranks.counts = watch.ranks.counts[:, :-1]

@@ -131,6 +131,15 @@ def test_agrees_with_scikit_learn(ours, theirs, d):
     assert np.array_equal(adapted.diagonal(left), theirs.diag(left))
 
 
+@each_kernel
+@pytest.mark.parametrize("rows", [5, 3000])
+def test_the_highest_value_is_that_of_the_matrix(kernel, rows):
+    left, right = contexts(20, seed=1), contexts(rows, seed=2)
+    for one in (kernel, 0.3 * kernel + 2.0 * Constant(), kernel + cg.Linear()):
+        highest = one(left, right).max(axis=0)
+        np.testing.assert_allclose(one.highest(left, right), highest, rtol=1e-9, atol=1e-12)
+
+
 def test_periodic_is_a_product_over_dimensions():
     left, right = contexts(8, seed=1), contexts(6, seed=2)
     product = np.ones((8, 6))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,7 @@ BETS = 4
 _LEVELS = np.array([2, 16, 40, 64, 88, 112, 126]) / 128
 _CHUNK = 1000  # rows whose bets are multiplied at once; the least of them, 0.5^1000, is a number
 _STEPS = 8  # rows that are accumulated one after the other, in all parts of a chunk at once
-_SMALLEST = (
-    1e-5  # p-value; bets on smaller ones pay what they pay here, which loses nothing but luck
-)
+_SMALLEST = 1e-5  # p-value; bets pay the same on smaller ones, which loses nothing but luck
 _RICHEST = 1e30  # wealth beyond which nothing more is won; C's floats hold it
 
 
@@ -82,6 +79,15 @@ class Ranks:
         found.counts += (found._bins(others)[:, None] == np.arange(BINS)[:, None]).sum(axis=-1)
         return found
 
+    def has(self, edges: FloatArray) -> bool:
+        """Return whether these are its edges, up to rounding."""
+        if edges.shape != self.edges.shape:
+            return False
+        unit = np.where(np.isfinite(edges), np.abs(edges), 0.0).max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            near = np.abs(edges - self.edges) <= 1e-6 * unit
+        return bool((near | (edges == self.edges)).all())
+
     def _bins(self, scores: FloatArray) -> NDArray[np.int8]:
         """Return the bins of scores, shape (statistics, rows)."""
         columns = np.ascontiguousarray(scores.T)
@@ -92,34 +98,25 @@ class Ranks:
 
     def p_values(self, scores: FloatArray, ties: FloatArray) -> FloatArray:
         """Return the p-values of new scores, which count from then on."""
-        found = np.empty(scores.shape[::-1])
-        for first in range(0, len(scores), _CHUNK):
-            part = slice(first, first + _CHUNK)
-            bins = self._bins(scores[part])
-            # How many scores, up to each row and with it, are in a bin or above it.
-            now = np.zeros((len(bins), BINS + 1, bins.shape[1]), dtype=np.intp)
-            now[:, :-1] = bins[:, None] >= np.arange(BINS, dtype=np.int8)[:, None]
-            now[:, :-1, 0] += np.cumsum(self.counts[:, ::-1], axis=-1)[:, ::-1]
-            np.cumsum(now, axis=-1, out=now)
-            self.counts = -np.diff(now[:, :, -1], axis=-1)
-            series = np.arange(len(bins))[:, None] * (BINS + 1)
-            places = (series + bins) * bins.shape[1] + np.arange(bins.shape[1])
-            own, larger = now.take(places), now.take(places + bins.shape[1])
-            own -= larger
-            found[:, part] = (larger + ties[part].T * own) / now[:, 0]
+        bins = self._bins(scores)
+        # How many of these scores, up to each row, are in a bin or above it; then, how many before.
+        now = np.zeros((len(bins), BINS + 1, len(scores)), dtype=np.int32)
+        now[:, :-1] = bins[:, None] >= np.arange(BINS, dtype=np.int8)[:, None]
+        np.cumsum(now, axis=-1, out=now)
+        series = np.arange(len(bins))[:, None]
+        own = (series * (BINS + 1) + bins) * len(scores) + np.arange(len(scores))
+        larger = now.take(own + len(scores))
+        equal = now.take(own)
+        equal -= larger
+        own = series * BINS + bins
+        above = self.counts[:, ::-1].cumsum(axis=-1)[:, ::-1] - self.counts
+        found = ties.T * (equal + self.counts.take(own))
+        found += larger
+        found += above.take(own)
+        found /= now[:, 0] + self.counts.sum(axis=-1, keepdims=True)
+        if len(scores):
+            self.counts = self.counts - np.diff(now[:, :, -1], axis=-1)
         return found.T
-
-
-def _accumulate(operation: np.ufunc, terms: FloatArray) -> None:
-    """Accumulate over time, in place: steps of a few rows are the first axis, steps the last one.
-
-    That takes a third of the time of ``operation.accumulate`` over all rows.
-    """
-    for before, now in pairwise(terms):
-        operation(before, now, out=now)
-    operation(
-        terms[..., 1:], operation.accumulate(terms[-1], axis=-1)[..., :-1], out=terms[..., 1:]
-    )
 
 
 class Wealth:
@@ -159,47 +156,56 @@ class Wealth:
 
     def bet(self, p: FloatArray) -> FloatArray:
         """Take in p-values, shape (rows, statistics); return the largest wealth after each row."""
-        whole = len(p) - len(p) % _STEPS
-        chunks = np.split(p, [*range(_CHUNK, whole, _CHUNK), whole])
-        return np.concatenate([np.empty(0), *(self._bet(each) for each in chunks if len(each))])
+        ends = [len(p) - len(p) % unit for unit in (_CHUNK, _STEPS)]
+        found = [self._bet(each) for each in np.split(p, ends) if len(each)]
+        return np.concatenate([np.empty(0), *found])
 
+    @np.errstate(over="ignore")
     def _bet(self, p: FloatArray) -> FloatArray:
-        """Take in some p-values: a multiple of ``_STEPS``, or fewer than that."""
-        steps = min(len(p), _STEPS)
+        """Take in some p-values: whole chunks, or a few whole steps, or less than one."""
+        # Arrays have the shape (steps, statistics, BETS, parts). Accumulating over few steps in all
+        # parts at once, then over the parts of each chunk, takes a third of the time.
+        steps, parts = min(len(p), _STEPS), min(len(p), _CHUNK) // min(len(p), _STEPS)
         t = np.arange(self.rows + 1, self.rows + len(p) + 1)
         stakes = self.share * 0.5 * self.early / ((t + self.early - 1) * (t + self.early))
-        # Of shape (_STEPS, statistics, BETS, rows / _STEPS).
-        paid = payoffs(p.reshape(-1, steps, p.shape[1]).transpose(1, 2, 0))
-        growth = paid.copy()
-        with np.errstate(over="ignore"):
-            _accumulate(np.multiply, growth)
-            won = paid
-            won *= stakes.reshape(-1, steps).T[:, None, None]
-            won /= growth
-            _accumulate(np.add, won)
-            won += self.won[:, :, None]
-            won *= growth
-            best = won.sum(axis=2).max(axis=1).T.ravel()
+        growth = payoffs(p.reshape(-1, steps, p.shape[1]).transpose(1, 2, 0))
+        won, put = np.empty_like(growth), stakes.reshape(-1, steps).T
+        np.multiply(growth[0], put[0], out=won[0])
+        for step in range(1, steps):
+            np.add(won[step - 1], put[step], out=won[step])
+            won[step] *= growth[step]
+            growth[step] *= growth[step - 1]
+        start, least = np.empty_like(growth[0]), growth.min(axis=0)
+        wealth, gain, since = self.won, self.gain, self.since
+        for first in range(0, start.shape[-1], parts):
+            part = slice(first, first + parts)
+            so_far = np.multiply.accumulate(growth[-1, ..., part], axis=-1)
+            added = np.add.accumulate(won[-1, ..., part] / so_far, axis=-1)
+            end = so_far * (wealth[..., None] + added)
+            start[..., first], start[..., first + 1 : part.stop] = wealth, end[..., :-1]
+            wealth = np.minimum(end[..., -1], _RICHEST)
+            # A bet begun at the lowest point so far has gained most, as in CUSUM.
+            least[..., first + 1 : part.stop] *= so_far[..., :-1]
+            place = parts - 1 - least[..., part][..., ::-1].argmin(axis=-1)
+            within = growth[::-1, *np.indices(place.shape, sparse=True), first + place]
+            lowest = gain * least[..., part].min(axis=-1)
+            last = self.rows + steps * (first + place + 1) - within.argmin(axis=0)
+            since = np.where(lowest <= 1.0, last, since)
+            gain = np.minimum(gain * so_far[..., -1] / np.minimum(lowest, 1.0), _RICHEST)
+        growth *= start
+        won += growth
+        best = won.sum(axis=2).max(axis=1).T.ravel()
         totals = np.minimum(best + 0.5 * self.early / (t + self.early) / len(self.won), _RICHEST)
         reached = totals >= self.level
         if self.alarm is None and reached[:-1].any():  # all is to be as it was at that row
-            first = int(reached.argmax()) + 1
-            return np.concatenate([self.bet(p[:first]), self.bet(p[first:])])
-        # A bet begun at the lowest point so far has gained most, as in CUSUM.
-        by_step = growth.min(axis=0)
-        step = by_step.shape[-1] - 1 - by_step[..., ::-1].argmin(axis=-1)
-        within = growth[::-1, *np.indices(step.shape, sparse=True), step]
-        last = steps * (step + 1) - within.argmin(axis=0)
-        lowest = self.gain * by_step.min(axis=-1)
-        self.since = np.where(lowest <= 1.0, self.rows + last, self.since)
-        with np.errstate(over="ignore"):
-            gain = self.gain * growth[-1, :, :, -1] / np.minimum(lowest, 1.0)
-        self.gain, self.won = np.minimum(gain, _RICHEST), np.minimum(won[-1, :, :, -1], _RICHEST)
+            row = int(reached.argmax()) + 1
+            return np.concatenate([self.bet(p[:row]), self.bet(p[row:])])
         self.rows += len(p)
+        self.won, self.gain, self.since = wealth, gain, since
         if self.alarm is None and reached[-1]:
             statistic = int(self.won.sum(axis=1).argmax())
-            since = int(self.since[statistic, self.won[statistic].argmax()])
-            self.alarm = self.rows, since, statistic
+            when = int(self.since[statistic, self.won[statistic].argmax()])
+            self.alarm = self.rows, when, statistic
         return np.asarray(totals)
 
 

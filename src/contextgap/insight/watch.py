@@ -27,7 +27,6 @@ from contextgap.base.checks import (
 )
 from contextgap.base.components import synchronized
 from contextgap.insight.betting import Ranks, Wealth, uniforms
-from contextgap.insight.watch_audits import RANDOM, AuditedRewards
 from contextgap.insight.watch_baseline import (
     FEWEST,
     STATISTICS,
@@ -36,7 +35,16 @@ from contextgap.insight.watch_baseline import (
     Scores,
     finite,
 )
-from contextgap.insight.watch_report import Alarm, Moved, Spans, WatchReport, deviations, short
+from contextgap.insight.watch_report import (
+    RANDOM,
+    Alarm,
+    AuditedRewards,
+    Moved,
+    Spans,
+    WatchReport,
+    deviations,
+    short,
+)
 from contextgap.policy import Policy, Status
 from contextgap.policy.answers import expected_regret, own_std
 from contextgap.policy.state import Fallback, read_truth
@@ -98,7 +106,8 @@ class Watch:
     baseline
         Contexts that the policy is known to be good for; by default those it was learnt from.
     reward_range
-        The lowest and the highest reward that there can be; by default those of the log.
+        The lowest and the highest reward that there can be, which intervals need; by default
+        those of the log, until a reward beyond them is told.
     seed
         Of audits, and of the numbers that break ties.
 
@@ -140,9 +149,10 @@ class Watch:
         self.block = checks.whole("block", block, least=1)
         self._seed = checks.whole("seed", seed, least=0)
         self._rng = np.random.default_rng(self._seed)
-        # Of the numbers that break ties: policies should not have their luck in common.
+        # Of the numbers that break ties; policies should not share their luck.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
+        np.empty(2**21)  # once this is freed, glibc keeps the memory of batches
         state = policy.state
         log = state.model.observed
         card = state.card
@@ -154,9 +164,10 @@ class Watch:
         if not len(log):
             raise ValueError("a watch needs a log to compare with, and there are no rewards")
         self._range = _read_range(reward_range, policy)
-        codes = 0 if state.schema.layout is None else state.schema.layout.categories
+        self._declared = reward_range is not None or state.reward_range is not None
+        self._codes = 0 if state.schema.layout is None else state.schema.layout.categories
         arms = policy.arms
-        seen = policy.fallback or Fallback.of(arms[0], None, arms, log.contexts, codes)
+        seen = policy.fallback or Fallback.of(arms[0], None, arms, log.contexts, self._codes)
         self._limits = np.array([seen.low, seen.high])
         left = LeftOut.of(policy)
         if baseline is None:
@@ -189,7 +200,7 @@ class Watch:
         self.rows = 0
         self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
         self._waiting = np.empty((0, self.scores.size))
-        # Rows whose regret in doubt is computed when somebody asks, one of each span of time.
+        # Rows, one of each span, whose regret is computed when somebody asks.
         self._unscored = np.empty(0, dtype=np.intp), rows[:0], np.empty((0, len(arms)), dtype=bool)
         self._audited = AuditedRewards(
             left.residuals(policy),
@@ -244,11 +255,12 @@ class Watch:
         array(['right', 'left'], dtype=object)
         """
         rows, single = self.policy.state.read(contexts)
-        among = read_eligible(eligible, self.policy.arms, len(rows), single=single)
+        arms = self.policy.arms
+        among = read_eligible(eligible, arms, len(rows), single=single, called="eligible")
         found = self.answer(rows, among)
         if decisions is not None:
             given = [decisions] if single else decisions
-            arm = _read_arms("decisions", given, self.policy.arms, len(rows))
+            arm = _read_arms("decisions", given, arms, len(rows))
             if among is not None and not among[np.arange(len(rows)), arm].all():
                 raise ValueError("decisions must be eligible arms where arms are restricted")
             found = found._replace(arm=arm)
@@ -256,12 +268,11 @@ class Watch:
         self.rows += len(rows)
         if self.rows - self._spans.rows >= _TOGETHER:
             self._take_held()
-        arms = self.policy.arms
         return arms[int(found.arm[0])] if single else label_array(arms, found.arm)
 
     def _take_held(self) -> None:
-        """Score rows that were held back: many at once take hardly longer than one."""
-        held, self._held = self._held, []
+        """Score rows that were held back: many at once."""
+        held = self._held
         if not held:
             return
         rows = np.concatenate([each for each, _, _ in held])
@@ -271,10 +282,16 @@ class Watch:
             every = np.ones(len(self.policy.arms), dtype=bool)
             masks = [np.tile(every, (len(x), 1)) if mask is None else mask for x, _, mask in held]
             among = np.concatenate(masks)
+        parts = []
         for first in range(0, len(rows), _TOGETHER):
             part = slice(first, first + _TOGETHER)
             answered = Answered(found.arm[part], found.mean[part], found.status[part])
-            self._take(rows[part], answered, None if among is None else among[part])
+            parts.append((rows[part], answered, None if among is None else among[part]))
+        while parts:  # what fails stays held
+            self._held = parts
+            self._take(*parts[0])
+            parts = parts[1:]
+        self._held = []
 
     def _take(self, rows: FloatArray, found: Answered, among: Mask | None) -> None:
         spans, arms, before = self._spans, len(self.policy.arms), self._spans.rows
@@ -284,7 +301,9 @@ class Watch:
         noted[:, 0], noted[:, 1] = beyond.any(axis=1), _falls_back(found.status)
         noted[np.arange(len(rows)), len(_PLAIN) + found.arm] = 1.0
         noted[:, self._parts[1] : self._parts[2]] = beyond
-        noted[:, self._parts[2] :] = (rows - self._centre) / self._unit
+        with np.errstate(over="ignore"):
+            moved = (rows - self._centre) / self._unit
+        noted[:, self._parts[2] :] = np.clip(moved, -1e300, 1e300)  # their sums are finite
         spans.add(noted, evidence)
         some = np.arange(-before % self._stride, len(rows), self._stride)
         mask = np.ones((len(some), arms), dtype=bool) if among is None else among[some]
@@ -334,7 +353,7 @@ class Watch:
             for where, found, evidence in policy.answers(rows, among):
                 columns = np.array(evidence.columns)
                 arm[where], status[where] = columns[found.arm], found.status
-                mean[np.ix_(where, columns)] = evidence.belief.mean
+                mean[where[:, None], columns] = evidence.belief.mean
             return Answered(arm, mean, status)
         everywhere = np.arange(len(rows))
         for places, chooser in policy.chooser.groups(among):
@@ -345,7 +364,10 @@ class Watch:
                 arm[where[block]] = columns[picks]
                 cheap = evidence.means
                 means = evidence.belief.mean if cheap is None else cheap[0]
-                mean[np.ix_(where[block], columns)] = means
+                if len(columns) == len(policy.arms):  # in less than half the time
+                    mean[where[block]] = means
+                else:
+                    mean[where[block][:, None], columns] = means
         return Answered(arm, mean, status)
 
     def _doubts(self, rows: FloatArray, among: Mask | None) -> tuple[FloatArray, FloatArray]:
@@ -443,6 +465,7 @@ class Watch:
         spans, audited = self._spans, self._audited
         found = {
             "baseline": self._baseline,
+            "edges": self.ranks.edges,
             "counts": self.ranks.counts,
             "waiting": self._waiting,
             "ends": spans.ends,
@@ -475,6 +498,8 @@ class Watch:
             "block": self.block,
             "seed": self._seed,
             "reward_range": list(self._range),
+            "declared": self._declared,
+            "beyond": self._audited.beyond,
             "data": self.policy.provenance.data,
             "audits": self._audited.count,
             "unpaired": self._audited.unpaired,
@@ -505,11 +530,16 @@ class Watch:
         if header.get("data") != policy.provenance.data:
             raise ValueError(f"{path} watched a policy that was learnt from other data")
         with files.making_sense_of(path):
-            names = ("failure_probability", "block", "seed", "reward_range")
+            names = "failure_probability", "block", "seed", "reward_range"
             given: dict[str, Any] = {name: header[name] for name in names}
             if len(arrays["baseline"]):
                 given["baseline"] = Encoded(arrays["baseline"], policy.state.schema)
             found = cls(policy, **given)
+            edges = arrays.setdefault("edges", found.ranks.edges)  # earlier files have none
+            same = found.ranks.has(edges)
+        if not same:
+            raise ValueError(f"{path} watched a policy with other beliefs about the same data")
+        with files.making_sense_of(path):
             found._restore(header, arrays)
         return found
 
@@ -529,16 +559,16 @@ class Watch:
         self.ranks.counts, self._waiting = arrays["counts"], arrays["waiting"]
         audited.count = checks.whole("audits", header["audits"], least=0)
         audited.unpaired = bool(header["unpaired"])
+        self._declared = bool(header.get("declared", True))
+        audited.beyond = bool(header.get("beyond", False))
         if header["drift"] is not None:
             audited.drift = int(header["drift"][0]), decode_label(header["drift"][1])
         audited.terms, audited.gains = arrays["terms"].tolist(), arrays["gains"].tolist()
         audited.errors = dict(zip(audited.errors, map(arrays.__getitem__, errors), strict=True))
         for i, each in enumerate(self._wealths()):
             rows, alarm = header["wealth"][i]
-            each.rows, each.alarm = (
-                int(rows),
-                alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2])),
-            )
+            each.rows = int(rows)
+            each.alarm = alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2]))
             each.won, each.gain, each.since = arrays[f"bets_{i}"]
 
     def __str__(self) -> str:
@@ -558,8 +588,7 @@ class Watch:
         schema, found = self.policy.state.schema, []
         part = self._spans.sums[first:].sum(axis=0) / self._spans.lengths[first:].sum()
         _, _, beyond, moved = np.split(part, self._parts)
-        codes = 0 if schema.layout is None else schema.layout.categories
-        plain = len(moved) - codes  # codes of levels come last, and have no average
+        plain = len(moved) - self._codes  # codes of levels come last, and have no average
         for name, numbers in schema.parts().items():
             shifts = [float(moved[i]) for i in numbers if i < plain]
             outside = max(float(beyond[i]) for i in numbers)
@@ -586,6 +615,9 @@ class Watch:
         if most.outside > 0.02 + 2 * self._log["outside"]:
             said = f"is outside what was seen in {100 * most.outside:.0f} % of rows {when}"
             return Alarm(row, since, sign, f"{most.column} {said}; explore there")
+        if sign == "distance" and self.wealth.won[statistic].argmax() % 2:  # they have fallen
+            said = "contexts are nearer to the log's than these are to each other"
+            return Alarm(row, since, sign, f"{said} {when}; watch rows not learnt from")
         most = max(moved, key=lambda each: abs(each.by))
         said = f"{changed} have changed {when}; {most.column} moved most"
         by = f"by {deviations(most.by)} standard deviations"
@@ -630,7 +662,7 @@ class Watch:
         checks.same_length(contexts=len(rows), costs=len(price))
         if not (price > 0).all():
             raise ValueError(f"costs must be positive, got {price.min():g}")
-        among = self._rng.permutation(len(rows))[:_CANDIDATES]  # whose doubts are computed
+        among = self._rng.permutation(len(rows))[:_CANDIDATES]
         rows, price = rows[among], price[among]
         arm = self.answer(rows).arm
         regret = finite(self.policy.expected_regret(Encoded(rows, self.policy.state.schema)))
@@ -682,12 +714,11 @@ class Watch:
         weight = np.ones(len(rows))
         if weights is not None:
             weight = checks.finite_vector("weights", [weights] if single else weights)
-        sizes = {"rewards": len(told), "weights": len(weight)}
-        checks.same_length(contexts=len(rows), **sizes)
-        if len(wrong := told[(told < low) | (told > high)]):
+        checks.same_length(contexts=len(rows), rewards=len(told), weights=len(weight))
+        beyond = told[(told < low) | (told > high)]
+        if len(beyond) and self._declared:
             raise ValueError(
-                f"rewards must lie in reward_range, {low:g} to {high:g}, got {wrong[0]:g}; pass "
-                "the lowest and the highest that there can be to policy.watch"
+                f"rewards must lie in reward_range, {low:g} to {high:g}, got {beyond[0]:g}"
             )
         if not ((weight > 0) & (weight <= 1 / RANDOM * (1 + 1e-9))).all():
             raise ValueError(f"weights must be those of the audit, got {weight.tolist()}")
@@ -697,6 +728,7 @@ class Watch:
         z = policy.state.rules.sign * (told - expected.mean[own]) / spread
         answered, audited = self.answer(rows).arm, self._audited
         terms = weight * (told - (low + high) / 2)
+        audited.beyond |= len(beyond) > 0
         audited.note_value(rows, places, answered, self._best_single, terms)
         for place, best, error in zip(places.tolist(), answered.tolist(), z.tolist(), strict=True):
             audited.count += 1

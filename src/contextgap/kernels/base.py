@@ -41,6 +41,10 @@ class Kernel(Component, ABC):
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         """Return k(x, x) for every row x, shape (m,)."""
 
+    def highest(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Return the highest value of each right context with any left one, shape (n,)."""
+        return np.asarray(self(left, right).max(axis=0))
+
     def check_dimension(self, dimension: int) -> None:
         """Raise ``ValueError`` if contexts of this dimension do not suit the kernel."""
 
@@ -89,6 +93,12 @@ class Sum(Pair):
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return self.left.diagonal(contexts) + self.right.diagonal(contexts)
 
+    def highest(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        level = _level(self.right)
+        if level is None:
+            return super().highest(left, right)
+        return self.left.highest(left, right) + level
+
 
 @dataclass(frozen=True)
 class Product(Pair):
@@ -132,6 +142,9 @@ class Scaled(Kernel):
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return self.factor * self.kernel.diagonal(contexts)
+
+    def highest(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return self.factor * self.kernel.highest(left, right)
 
     def check_dimension(self, dimension: int) -> None:
         self.kernel.check_dimension(dimension)

@@ -96,6 +96,9 @@ class Warped(Kernel):
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return self.kernel.diagonal(self.warp(contexts))
 
+    def highest(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return self.kernel.highest(self.warp(left), self.warp(right))
+
     def check_dimension(self, dimension: int) -> None:
         check_count("unit", self.unit, dimension)
         self.kernel.check_dimension(dimension)

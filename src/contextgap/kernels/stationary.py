@@ -196,6 +196,12 @@ class Gaussian(Stationary):
         np.clip(exponent, _LOWEST, 0.0, out=exponent)  # rounding may have left it above 0
         return np.exp(exponent, out=exponent)
 
+    def highest(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        exponent = self._exponent_by_product(left, right)
+        if exponent is None:
+            exponent = self._squared_distance(left, right, -0.5)
+        return _exponential(np.minimum(exponent.max(axis=0), 0.0))
+
     def _exponent_by_product(self, left: FloatArray, right: FloatArray) -> FloatArray | None:
         """−|x − y|²/2 as x·y − |x|²/2 − |y|²/2, one matrix product; None where inaccurate."""
         # The error is about 1e-16·|x|², which a Gaussian passes on unchanged (a Matérn kernel takes
@@ -209,9 +215,10 @@ class Gaussian(Stationary):
             other = Gaussian(self._bandwidth_of(numbers))
             exponent = other._exponent_by_product(left[:, :numbers], right[:, :numbers])
             return None if exponent is None else exponent - 0.5 * self._unlike(left, right)
-        scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
-        x, y = (left - centre) / scale, (right - centre) / scale
-        x_squared, y_squared = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
+        with np.errstate(over="ignore", invalid="ignore"):  # infinitely far apart is fine
+            scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
+            x, y = (left - centre) / scale, (right - centre) / scale
+            x_squared, y_squared = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
         nearest = 1e4 if left.shape[1] >= _WIDE else 200.0
         if not max(x_squared.max(), y_squared.max()) <= nearest:
             return None

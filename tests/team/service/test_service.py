@@ -496,9 +496,9 @@ def test_a_policy_is_watched_from_when_somebody_asks(service, rng):
         "weights": drawn["weights"],
     }
     assert service.http.post(f"{path}/watch/tell", json=told).json()["watch"]["audits"] == 3
-    wrong = service.http.post(f"{path}/watch/tell", json={**told, "rewards": [99.0] * 3})
+    wrong = service.http.post(f"{path}/watch/tell", json={**told, "weights": [99.0] * 3})
     assert wrong.status_code == 422
-    assert "reward_range" in wrong.json()["detail"]
+    assert "weights must be those of the audit" in wrong.json()["detail"]
     lines = service.http.get("/metrics").text.splitlines()
     assert 'contextgap_watch_rows{campaign="watched",policy="p"} 41.0' in lines
     assert 'contextgap_watch_alarm{campaign="watched",policy="p"} 1.0' in lines

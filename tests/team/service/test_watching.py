@@ -116,6 +116,22 @@ def test_a_watch_survives_its_policy_in_memory(tmp_path):
     assert [each.json()["watch"]["rows"] for each in found[-2:]] == [6, 6]
 
 
+def test_audits_by_cost_of_rewards_beyond_the_logs(tmp_path):
+    database, rows = str(tmp_path / "bench.db"), asked(40)
+    policy = frozen(database).policy("p")
+    costs = [1.0] * 20 + [1e6] * 20
+    drawn = {**body(rows), "k": 8, "costs": costs}
+    few = {"arms": list(policy.recommend(rows[:2])), "rewards": [-9.0, 9.0], **body(rows[:2])}
+    calls = ("audit", drawn), ("audit", {**drawn, "costs": [0.0] * 40}), ("tell", few)
+    posts = [("post", f"{path()}/watch/{name}", given) for name, given in calls]
+    cheap, refused, told = in_process(database, *posts)
+    assert cheap.json()["places"] == policy.watch().audit(rows, 8, costs=costs).places.tolist()
+    assert refused.status_code == 422
+    assert "costs must be positive" in refused.json()["detail"]
+    assert told.json()["watch"]["audits"] == 2
+    assert told.json()["watch"]["value"] is None
+
+
 def test_a_backup_has_the_watches(tmp_path):
     database = str(tmp_path / "bench.db")
     frozen(database)

@@ -154,6 +154,7 @@ class Recommend(Body):
 class Audit(Body):
     contexts: Contexts = Field(description="Contexts that the policy met recently.")
     k: int = Field(20, description="How many rows to draw.", ge=1, le=10_000)
+    costs: list[float] | None = Field(None, description="What each costs to measure.")
     against: bool = Field(False, description="Whether to measure the best single arm, too.")
 
 
@@ -500,7 +501,8 @@ async def audit(request: StrictRequest, policy: PolicyName, body: Audit) -> Resp
     found = await request.hosting.watch(request.campaign, policy)
 
     def call(watch: Watch) -> dict[str, Any]:
-        drawn = watch.audit(read_json(body.contexts), body.k, against=body.against)
+        contexts = read_json(body.contexts)
+        drawn = watch.audit(contexts, body.k, costs=body.costs, against=body.against)
         arms = _labels_json(drawn.arms)
         return {"places": drawn.places.tolist(), **arms, "weights": drawn.weights.tolist()}
 
