@@ -7,6 +7,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.export.c import CompiledPolicy
+from contextgap.export.rule import ExportError
 from contextgap.models import (
     ClassModel,
     ExactModel,
@@ -398,3 +399,10 @@ def test_policies_of_classes_can_be_resumed_and_follow_their_learner():
     again = cg.Learner.resume(policy)
     assert isinstance(again.state.model, ExclusiveModel)
     np.testing.assert_array_equal(again.recommend(contexts), policy.recommend(contexts))
+
+
+def test_look_backs_over_implied_rewards_cannot_be_exported(tmp_path):
+    policy = told(*classes(120, 10), 10, method="contextual-gap-history").freeze()
+    for export in (policy.to_c, policy.to_onnx):
+        with pytest.raises(ExportError, match="steps of each arm; deploy by SmallestGap"):
+            export(tmp_path / "policy")

@@ -261,11 +261,13 @@ def _table(policy: Policy, support: Support) -> ArmTable:
     model = policy.state.model
     looks_back = isinstance(policy.method.recommender, SmallestGapInHistory)
     signs, factors = zip(*support.factors, strict=True)
-    if signs not in ((1,), (1, -1)) or (looks_back and support.innovations is None):
+    # A step of a look-back takes in one reward of one arm, and here rewards imply others'.
+    no_steps = support.innovations is None or model.related
+    if signs not in ((1,), (1, -1)) or (looks_back and no_steps):
         raise ExportError(
             f"a model of kind {model.kind!r} cannot be exported: "
             + (
-                "a look-back needs the steps of each arm"
+                "a look-back needs the steps of each arm; deploy by SmallestGap"
                 if looks_back
                 else f"its factors have the signs {signs}"
             )
