@@ -1,6 +1,7 @@
 """Arms of which at most one pays: implied rewards are observations with more noise."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from contextgap.models import (
     describe_model,
     restored_model,
 )
+from contextgap.models import exclusive as module
 from contextgap.models.exclusive import calibrated
 from contextgap.models.tuning.exclusive import LeaveOneOut
 from tests.oracle_model import DenseHistoryModel
@@ -305,7 +307,8 @@ def told_all(contexts, values, noise):
 
 
 @pytest.mark.parametrize("n_arms", [2, 3])
-def test_policies_rest_on_expected_rewards_of_all_arms(n_arms):
+def test_policies_rest_on_expected_rewards_of_all_arms(n_arms, monkeypatch):
+    monkeypatch.setattr(module, "_SURE", 0.0)
     model = filled(n_arms=n_arms)
     deployed, every = model.for_deployment(), range(n_arms)
     values, noise = expected_rewards(model)
@@ -318,7 +321,8 @@ def test_policies_rest_on_expected_rewards_of_all_arms(n_arms):
     np.testing.assert_allclose(means, oracle.posterior(NEW, every).mean[:, 1])
 
 
-def test_expected_rewards_are_left_out_one_context_at_a_time():
+def test_expected_rewards_are_left_out_one_context_at_a_time(monkeypatch):
+    monkeypatch.setattr(module, "_SURE", 0.0)
     model = filled()
     deployed, (contexts, arms, rewards) = model.for_deployment(), data()
     values, noise = expected_rewards(model)
@@ -375,6 +379,10 @@ def test_without_a_reward_of_every_arm_or_with_others_the_model_itself_is_deploy
     model.observe(NEW[0], 0, 0.5)
     assert model.for_deployment() is model
     assert ExactModel(KERNEL, RIDGE, 2).for_deployment().kind == "exact"
+    rng = np.random.default_rng(6)
+    model = ExclusiveModel(KERNEL, RIDGE, 3)  # clicks, which context says little about
+    model.observe_many(rng.normal(size=(60, 2)), np.arange(60) % 3, 1.0 * (rng.random(60) < 0.3))
+    assert model.for_deployment() is model
 
 
 def test_flipped_rewards_cost_less():
@@ -406,3 +414,16 @@ def test_look_backs_over_implied_rewards_cannot_be_exported(tmp_path):
     for export in (policy.to_c, policy.to_onnx):
         with pytest.raises(ExportError, match="steps of each arm; deploy by SmallestGap"):
             export(tmp_path / "policy")
+
+
+def test_cards_leave_rewards_out_of_all_that_was_learnt():
+    """Expected rewards rest on the rewards that are left out, too."""
+    contexts, pays = classes(160, 10, flip=0.1)
+    learner = told(contexts, pays, 10)
+    policy, model = learner.freeze(), learner.freeze().state.model
+    assert isinstance(model, ClassModel)
+    learnt = model.learnt()
+    same(learnt.posterior(contexts, range(3)), learner.state.model.posterior(contexts, range(3)))
+    implied = cg.Policy(replace(policy.state, model=learnt))
+    assert policy.score().value == implied.score().value
+    assert ExactModel(KERNEL, RIDGE, 2).learnt().kind == "exact"

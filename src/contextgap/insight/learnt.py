@@ -15,7 +15,6 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.checks import Label
 from contextgap.kernels import Warped
-from contextgap.models import ClassModel, ExclusiveModel
 from contextgap.policy import Estimate, Policy
 from contextgap.policy.answers import QUICK, regret_bounds
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
@@ -421,9 +420,8 @@ def progress(
 
 
 def _earlier(policy: Policy, times: IntArray) -> Iterator[Policy]:
-    now, log = policy.state.model, policy.state.model.observed
-    kind = ExclusiveModel if isinstance(now, ClassModel) else type(now)
-    model = kind(now.kernel, now.ridge, now.n_arms, now.prior_mean, **now.settings())
+    now, log = policy.state.model.learnt(), policy.state.model.observed
+    model = type(now)(now.kernel, now.ridge, now.n_arms, now.prior_mean, **now.settings())
     for first, last in zip([0, *times[:-1]], times, strict=True):
         model.observe_many(log.contexts[first:last], log.arms[first:last], log.rewards[first:last])
         known = log.snapshot()

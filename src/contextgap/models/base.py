@@ -460,6 +460,10 @@ class Model(ABC):
         """Return the model that policies rest on; for most models, this one."""
         return self
 
+    def learnt(self) -> Model:
+        """Return the model that ``for_deployment`` was called on; for most models, this one."""
+        return self
+
     def deployed(self) -> Model:
         """Return what a policy's file needs to hold: for most models, everything."""
         return self

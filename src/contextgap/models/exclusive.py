@@ -34,6 +34,9 @@ from contextgap.models.exact import ExactModel
 from contextgap.models.observations import Observations, check_floats
 
 _OPERATIONS = 5e10  # that expected rewards may take, about: a few seconds
+# How probable the most probable arm must be, on average over observed contexts. Below that, as
+# where arms may pay together, expected rewards are no better than implied ones.
+_SURE = 0.7
 # Where the sharpness, ln τ, and the logit of twice the share of flips are looked for; the latter's
 # losses are the columns of a table.
 _SHARPNESSES = np.linspace(-4.0, 0.5, 19).tolist()
@@ -88,7 +91,7 @@ class ExclusiveModel(ExactModel):
         self.alike = Exclusive(**{"low": 0.0, "high": 1.0, "doubt": 1.0, **exclusive})
         self._rows = [Rows(dtype=np.intp) for _ in range(n_arms)]
         self._unimplied: ExactModel | None = None
-        self._expected: Model | None = None
+        self._deployed: tuple[int, Model | None] = (0, None)
 
     def settings(self) -> dict[str, Any]:
         return asdict(self.alike)
@@ -119,9 +122,9 @@ class ExclusiveModel(ExactModel):
         tried = all(log.count(arm) for arm in range(self.n_arms))
         if not tried or not known or log.has_noise or log.forgotten or costs > _OPERATIONS:
             return self
-        if self._expected is None or len(self._expected) != len(self):
-            self._expected = ClassModel.of(self)
-        return self._expected
+        if self._deployed[0] != len(self):
+            self._deployed = len(self), ClassModel.of(self)
+        return self._deployed[1] or self
 
     def add_arm(self, features: Sequence[float] | None = None) -> None:
         super().add_arm(features)
@@ -178,7 +181,7 @@ class ExclusiveModel(ExactModel):
             arm.rewind(own, gain)
             rows.truncate(own)
         self.observed.truncate(size)
-        self._asked, self._kept, self._unimplied, self._expected = None, {}, None, None
+        self._asked, self._kept, self._unimplied, self._deployed = None, {}, None, (0, None)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         # What an observation implies for other arms is left out with it.
@@ -206,7 +209,7 @@ class ExclusiveModel(ExactModel):
 
     def snapshot(self) -> Self:
         other = super().snapshot()
-        other._unimplied, other._expected = None, self._expected
+        other._unimplied, other._deployed = None, self._deployed
         other.alike, other._rows = self.alike, [Rows.of(own.view) for own in self._rows]
         return other
 
@@ -246,8 +249,8 @@ class ClassModel(ExactModel):
         self._expected = np.empty((0, n_arms))  # rewards, by observed context and arm
 
     @classmethod
-    def of(cls, model: ExclusiveModel) -> Self:
-        """Return what a model's observations say where one arm pays at a context."""
+    def of(cls, model: ExclusiveModel) -> Self | None:
+        """Return what a model's observations say, or None where they leave open which arm pays."""
         relation, log, n_arms = model.alike, model.observed, model.n_arms
         unit = relation.high - relation.low
         gram = model.kernel(log.contexts, log.contexts)
@@ -257,10 +260,13 @@ class ClassModel(ExactModel):
         as_paid = np.where(paid, 1.0 - flips, flips)[:, None]  # if the arm tried is the right one
         chances *= np.where(np.arange(n_arms) == log.arms[:, None], as_paid, 1.0 - as_paid)
         chances /= chances.sum(axis=1, keepdims=True)
+        surest = chances.max(axis=1)
+        if surest.mean() < _SURE:
+            return None
         low, span = relation.low + flips * unit, (1.0 - 2.0 * flips) * unit
         other = cls(model.kernel, model.ridge, n_arms, model.prior_mean, **asdict(relation))
         other.observed = log.snapshot()
-        noise = model.ridge * (1.0 / chances.max(axis=1) - 1.0)
+        noise = model.ridge * (1.0 / surest - 1.0)
         arm, values = Arm(model.ridge), low + span * chances
         arm.observe_many(np.empty((0, len(log))), gram, values[:, 0], noise)
         other._tell(arm, values)
@@ -302,6 +308,13 @@ class ClassModel(ExactModel):
         gain = self.information_gain(arms)
         posterior = Posterior(mean[:, list(arms)], std, gain, self.ridge, self.n_arms)
         return LeftOut(posterior, log.rewards[places] - mean[range(len(places)), log.arms[places]])
+
+    def learnt(self) -> Model:
+        log, given = self.observed, (self.kernel, self.ridge, self.n_arms, self.prior_mean)
+        model = ExclusiveModel(*given, **self.settings())
+        model.observe_many(log.contexts, log.arms, log.rewards)
+        model.observed.take_notes_from(log)
+        return model
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
         return [len(self)] * len(arms)

@@ -950,7 +950,12 @@ class Policy(Stateful):
         logged contexts.
         """
         about = self.state.fallback, self.probability, propensities, rows, known, picks
-        card = score(self.chooser, self.arms, *about)
+        # Its leave-one-out predictions do not depend on what is left out in any way.
+        learnt, own = self.state.model.learnt(), self.chooser
+        own = (
+            own if learnt is self.state.model else Policy(replace(self.state, model=learnt)).chooser
+        )
+        card = score(own, self.arms, *about)
         card = card.of_costs() if self.state.rules.costs else card
         certificate = min(card.certificate, self.state.largest_regret)
         return self.state.noted(replace(card, certificate=certificate))
