@@ -8,6 +8,7 @@ import pytest
 
 import contextgap as cg
 from tests.cli.test_policies import call
+from tests.team.service.test_watching import same
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_an_alarm_says_what_to_do_and_is_an_exit_code(policy, tmp_path):
     watch = cg.Policy.load(policy).watch()
     for file in files:
         watch.see(pd.read_csv(file)[["load", "spin"]])
-    assert found == json.loads(json.dumps(watch.report().describe()))
+    assert same(found, watch)
     assert found["alarm"]["row"] == watch.alarm.row > 300
 
 
@@ -61,7 +62,7 @@ def test_blocks_are_those_of_a_baseline(policy, tmp_path):
     found = json.loads(call("watch", policy, file, *blocks).output)
     watch = cg.Policy.load(policy).watch(block=10, baseline=pd.read_csv(usual)[["load", "spin"]])
     watch.see(pd.read_csv(file)[["load", "spin"]])
-    assert found == json.loads(json.dumps(watch.report().describe()))
+    assert same(found, watch)
 
 
 def test_wrong_settings_are_one_line(policy, tmp_path):

@@ -24,6 +24,7 @@ from contextgap.team.client import Campaign
 from contextgap.team.service import Settings, create_app
 from contextgap.team.service.hosting import Hosting
 from tests.team.campaign.oracle import check, to_bytes
+from tests.team.service.test_watching import same
 
 from .conftest import ARMS, KERNEL, in_process, serving
 
@@ -485,7 +486,7 @@ def test_a_policy_is_watched_from_when_somebody_asks(service, rng):
     watch.see(few[0], eligible=ARMS[:2])
     watch.see(few + 3)
     assert found["text"] == str(watch)
-    assert found["watch"] == json.loads(json.dumps(watch.report().describe()))
+    assert same(found["watch"], watch)
     assert "outside what was seen" in found["watch"]["alarm"]["advice"]
     drawn = service.http.post(f"{path}/watch/audit", json={"contexts": few.tolist(), "k": 3}).json()
     assert len(drawn["places"]) == len(drawn["arms"]) == len(drawn["weights"]) == 3
