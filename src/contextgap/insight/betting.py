@@ -151,7 +151,7 @@ class Wealth:
 
     @property
     def bets(self) -> FloatArray:
-        """All numbers that p-values change, as they are saved."""
+        """All numbers that p-values change, as saved."""
         return np.stack([self.won, self.gain, self.since])
 
     def bet(self, p: FloatArray) -> FloatArray:

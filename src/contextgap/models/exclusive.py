@@ -68,16 +68,11 @@ class Exclusive:
         return self.low if reward == self.high else self.high
 
 
-class ExclusiveModel(ExactModel):
-    """Exact posteriors with implied rewards.
+class _Related(ExactModel):
+    """What models of arms that exclude each other have in common."""
 
-    An arm's rows are its own rewards, and those implied from its first own reward on: an arm that
-    was never tried, or has just been added, may be better than all others.
-    """
-
-    kind = "exclusive"
     file_version = 2
-    related = implies = True
+    related = True
 
     def __init__(
         self,
@@ -89,12 +84,28 @@ class ExclusiveModel(ExactModel):
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
         self.alike = Exclusive(**{"low": 0.0, "high": 1.0, "doubt": 1.0, **exclusive})
-        self._rows = [Rows(dtype=np.intp) for _ in range(n_arms)]
-        self._unimplied: ExactModel | None = None
-        self._deployed: tuple[int, Model | None] = (0, None)
 
     def settings(self) -> dict[str, Any]:
         return asdict(self.alike)
+
+
+class ExclusiveModel(_Related):
+    """Exact posteriors with implied rewards.
+
+    An arm's rows are its own rewards, and those implied from its first own reward on: an arm that
+    was never tried, or has just been added, may be better than all others.
+    """
+
+    kind = "exclusive"
+    implies = True
+
+    def __init__(
+        self, kernel: Kernel, ridge: float, n_arms: int, *prior_mean: float | str, **exclusive: Any
+    ) -> None:
+        super().__init__(kernel, ridge, n_arms, *prior_mean, **exclusive)
+        self._rows = [Rows(dtype=np.intp) for _ in range(n_arms)]
+        self._unimplied: ExactModel | None = None
+        self._deployed: tuple[int, Model | None] = (0, None)
 
     def rows(self, arm: int) -> IntArray:
         return self._rows[arm].view
@@ -225,7 +236,7 @@ class ExclusiveModel(ExactModel):
             self._rows[number] = Rows.of(rows)
 
 
-class ClassModel(ExactModel):
+class ClassModel(_Related):
     """Posteriors from what every arm's reward at every observed context is expected to be.
 
     One factor serves all arms. Where it is uncertain which arm pays at an observed context, that
@@ -233,19 +244,11 @@ class ClassModel(ExactModel):
     """
 
     kind = "classes"
-    file_version = 2
-    related = True
 
     def __init__(
-        self,
-        kernel: Kernel,
-        ridge: float,
-        n_arms: int,
-        prior_mean: float | str = 0.0,
-        **exclusive: Any,
+        self, kernel: Kernel, ridge: float, n_arms: int, *prior_mean: float | str, **exclusive: Any
     ) -> None:
-        super().__init__(kernel, ridge, n_arms, prior_mean)
-        self.alike = Exclusive(**{"low": 0.0, "high": 1.0, "doubt": 1.0, **exclusive})
+        super().__init__(kernel, ridge, n_arms, *prior_mean, **exclusive)
         self._expected = np.empty((0, n_arms))  # rewards, by observed context and arm
 
     @classmethod
@@ -275,9 +278,6 @@ class ClassModel(ExactModel):
     def _tell(self, arm: Arm, values: FloatArray) -> None:
         self._expected = values
         self._arms = [arm.retold(own) for own in values.T]
-
-    def settings(self) -> dict[str, Any]:
-        return asdict(self.alike)
 
     def prior(self) -> float:
         return float(self._expected.mean()) if len(self._expected) else super().prior()
