@@ -730,10 +730,15 @@ class Watch:
         terms = weight * (told - (low + high) / 2)
         audited.beyond |= len(beyond) > 0
         audited.note_value(rows, places, answered, self._best_single, terms)
-        for place, best, error in zip(places.tolist(), answered.tolist(), z.tolist(), strict=True):
+        # Errors of rewards of two values are larger where the policy is in doubt, and audits prefer
+        # such rows. Kept in proportion to their weights, they are those of rows drawn at random.
+        kept = np.ones(len(rows), dtype=bool)
+        if weights is not None and policy.state.reward_range is not None:
+            kept = uniforms(self.salt ^ 1, audited.count, len(rows), 1)[:, 0] < weight * RANDOM
+        for row, (place, best) in enumerate(zip(places.tolist(), answered.tolist(), strict=True)):
             audited.count += 1
-            if place == best:
-                audited.note_error(policy.arms[place], error)
+            if place == best and kept[row]:
+                audited.note_error(policy.arms[place], float(z[row]))
 
 
 def _best_single(policy: Policy) -> int:

@@ -191,7 +191,7 @@ class LeftOut(NamedTuple):
         """Return standardised leave-one-out errors of arms with enough of them, by arm.
 
         They are those at contexts where the policy answers the arm, as it does where audits are
-        made; where these are few, at all contexts.
+        made; where these are few, and rewards have more than two values, at all contexts.
         """
         log, found = policy.state.model.observed, {}
         observed = log.arms[self.places]
@@ -199,7 +199,8 @@ class LeftOut(NamedTuple):
         for column, arm in enumerate(policy.state.active):
             own = np.flatnonzero((observed == arm) & ~censored)
             answered = own[self.answered.arm[self.which[own]] == column]
-            own = answered if len(answered) >= FEWEST else own
+            if policy.state.reward_range is not None or len(answered) >= FEWEST:
+                own = answered  # two values have other errors where another arm is answered
             if len(own) >= FEWEST:
                 std = self.posterior.std[self.which[own], column]
                 spread = np.hypot(std, math.sqrt(policy.ridge))
